@@ -1,0 +1,89 @@
+"""The errors kprof raises on purpose.
+
+::
+
+    KprofError                  a known failure: one line of cause, one line of what to do next
+    ├── UnreadableReport        a file that is not a report, or one the reader could not open
+    ├── NcuNotFound             no working Nsight Compute command line on this machine
+    ├── NcuFailed               ncu ran and could not profile
+    │   ├── CountersForbidden   ERR_NVGPUCTRPERM: this user may not read the GPU's counters
+    │   └── NothingProfiled     the target ran, no kernel was recorded
+    ├── TargetNotFound          the program to profile does not exist or cannot be executed
+    ├── OutputExists            refusing to overwrite a file or directory
+    ├── OutputNotWritable       the place to write to cannot be written
+    ├── UnknownRule             a rule name that is not in the catalogue
+    └── BadRule                 a rule file given by --rules-dir that cannot be loaded
+
+The library raises these; only ``kprof.cli`` turns them into a message and an exit status.
+"""
+
+from __future__ import annotations
+
+__all__ = [
+    "BadRule",
+    "CountersForbidden",
+    "KprofError",
+    "NcuFailed",
+    "NcuNotFound",
+    "NothingProfiled",
+    "OutputExists",
+    "OutputNotWritable",
+    "TargetNotFound",
+    "UnknownRule",
+    "UnreadableReport",
+]
+
+
+class KprofError(Exception):
+    """A failure kprof knows about.
+
+    Attributes:
+        message: one line that names the cause.
+        hint: one line that says what to do next, or None where nothing can be advised.
+    """
+
+    def __init__(self, message: str, *, hint: str | None = None) -> None:
+        """Keep the cause as the exception's text and the advice beside it."""
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class UnreadableReport(KprofError):
+    """The file is missing, is not an Nsight Compute report, or broke the reader."""
+
+
+class NcuNotFound(KprofError):
+    """No ``ncu`` was found, or only a launcher script without the tool behind it."""
+
+
+class NcuFailed(KprofError):
+    """``ncu`` started and ended without a usable report."""
+
+
+class CountersForbidden(NcuFailed):
+    """The driver refuses performance counters to this user (ERR_NVGPUCTRPERM)."""
+
+
+class NothingProfiled(NcuFailed):
+    """The target ran but no kernel was recorded."""
+
+
+class TargetNotFound(KprofError):
+    """The program to profile does not exist or is not executable."""
+
+
+class OutputExists(KprofError):
+    """An explicit output already exists and ``--force`` was not given."""
+
+
+class OutputNotWritable(KprofError):
+    """The output file or directory cannot be created or written."""
+
+
+class UnknownRule(KprofError):
+    """The rule name is not in the catalogue."""
+
+
+class BadRule(KprofError):
+    """A rule file could not be imported or declares no usable rule."""

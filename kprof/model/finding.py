@@ -1,0 +1,99 @@
+"""What a rule says: a finding, its evidence and where in the source it points."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Severity = Literal["high", "medium", "low", "info"]
+Confidence = Literal["high", "medium", "low"]
+Resource = Literal[
+    "dram", "l2", "l1", "shared", "issue", "math", "latency", "launch", "occupancy"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Speedup:
+    """How many times faster the kernel could run, as a range (1.0 means no gain)."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One number a finding rests on.
+
+    Attributes:
+        metric: ncu metric name, or the name of a quantity kprof derives.
+        value: in ``unit``.
+        unit: e.g. ``%``, ``byte``, ``wavefront``; empty for a plain count or ratio.
+        threshold: the limit the rule compared with, None for context.
+        threshold_source: where that limit comes from; ``kprof`` for our own choice.
+    """
+
+    metric: str
+    value: float
+    unit: str
+    threshold: float | None = None
+    threshold_source: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A source line or SASS instruction and its share (0..1) of the kernel's total."""
+
+    file: str | None
+    line: int | None
+    sass: str | None
+    pc: int | None
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A diagnosis.
+
+    Attributes:
+        rule: public rule name, e.g. ``shared-bank-conflicts``.
+        severity: ``info`` for a statement that needs no action.
+        confidence: how sure kprof is that the cause is right.
+        headline: one sentence, the verdict in words with its key number.
+        detail: what the numbers mean here.
+        estimated_speedup: None where no honest estimate exists.
+        resource: what the fix would relieve.
+        evidence: the numbers.
+        refuted_by: the observation that would prove the finding wrong.
+        source: where, strongest first.
+        advice: what to change, most effective first.
+        kernels: indices for findings that span kernels, empty otherwise.
+    """
+
+    rule: str
+    severity: Severity
+    confidence: Confidence
+    headline: str
+    detail: str
+    estimated_speedup: Speedup | None
+    resource: Resource
+    evidence: tuple[Evidence, ...]
+    refuted_by: str
+    source: tuple[Place, ...] = ()
+    advice: tuple[str, ...] = ()
+    kernels: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Skipped:
+    """A rule that could not be evaluated, and the data it lacked (or the error it raised)."""
+
+    rule: str
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QualityNote:
+    """A doubt about the data itself, found before any rule ran."""
+
+    check: str
+    message: str

@@ -1,0 +1,226 @@
+"""The diagnosis as other programs read it: ``kprof.report/1``.
+
+Field names, nesting and units are the JSON's (docs/json.md); an absent value is None.
+Percentages are 0..100, shares 0..1, everything else SI base units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from kprof.model.finding import Finding, QualityNote, Skipped
+from kprof.model.profile import Collection, Launch, Opinion, Source
+
+Bound = Literal[
+    "dram", "l2", "l1", "shared", "fp64", "fp32", "fp16", "tensor", "int", "xu",
+    "issue", "latency", "launch", "balanced", "unknown",
+]  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ClockHz:
+    """Clocks while the kernels ran."""
+
+    sm: float | None = None
+    dram: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceReport:
+    """One GPU with its clocks and roofs.
+
+    Attributes:
+        ceilings: roof name (``dram``, ``l2``, ``l1`` in byte/s; ``fp64``, ``fp32``,
+            ``fp16``, ``tensor_<type>`` in FLOP/s or OP/s) at the clocks of the report.
+    """
+
+    name: str
+    compute_capability: str | None
+    sm_count: int | None
+    clock_hz: ClockHz = field(default_factory=ClockHz)
+    ceilings: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Limiter:
+    """The unit that was busiest: its metric, its resource class and how busy in percent of peak."""
+
+    metric: str
+    resource: str
+    pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class Throughput:
+    """Percent of peak. ``compute_pct`` and ``memory_pct`` are NVIDIA's Speed Of Light metrics."""
+
+    compute_pct: float | None = None
+    memory_pct: float | None = None
+    dram_pct: float | None = None
+    l2_pct: float | None = None
+    l1_pct: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WhatIf:
+    """The smallest launch change that fits one more block per SM."""
+
+    change: str
+    blocks_per_sm: int
+    occupancy_pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class Occupancy:
+    """Resident warps in percent of the maximum; every limiter that ties for the smallest."""
+
+    theoretical_pct: float | None = None
+    achieved_pct: float | None = None
+    limiters: tuple[str, ...] = ()
+    what_if: tuple[WhatIf, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Caches:
+    """Hit rates in percent of sectors looked up."""
+
+    l1_hit_pct: float | None = None
+    l2_hit_pct: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SharedLine:
+    """Shared-memory wavefronts of one instruction: needed by the access, and ideal for its width."""
+
+    file: str | None
+    line: int | None
+    sass: str | None
+    pc: int | None
+    wavefronts: float
+    ideal: float
+
+
+@dataclass(frozen=True, slots=True)
+class SharedMemory:
+    """Shared-memory access efficiency.
+
+    Attributes:
+        wavefronts: passes through the data banks the addresses needed.
+        ideal: passes the same accesses need without conflicts, by access width.
+        excess_pct: 100 * (wavefronts - ideal) / wavefronts.
+        by_source: per instruction, most excess first.
+    """
+
+    wavefronts: float | None = None
+    ideal: float | None = None
+    excess_pct: float | None = None
+    by_source: tuple[SharedLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Flops:
+    """Operations of the launch by precision; ``tensor`` by input type (``fp16``, ``bf16``, ...)."""
+
+    fp64: float | None = None
+    fp32: float | None = None
+    fp16: float | None = None
+    tensor: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """One value per memory level (bytes, or FLOP/byte)."""
+
+    dram: float | None = None
+    l2: float | None = None
+    l1: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Roofline:
+    """The kernel on the roofline.
+
+    Attributes:
+        flops: operations of the launch.
+        bytes: traffic of the launch (definitions: docs/metrics.md).
+        intensity: FLOP per byte at each level.
+        flops_per_s: achieved, all precisions together.
+        roof_flops_per_s: the lowest roof above the kernel's point.
+        roof_pct: 100 * achieved / roof, for the binding roof (bandwidth or arithmetic).
+        roof: name of the binding roof: ``dram``, ``l2``, ``l1``, ``fp32``, ``tensor_fp16``...
+        ceilings: as ``DeviceReport.ceilings``, at this kernel's own clocks.
+    """
+
+    flops: Flops = field(default_factory=Flops)
+    bytes: Levels = field(default_factory=Levels)
+    intensity: Levels = field(default_factory=Levels)
+    flops_per_s: float | None = None
+    roof_flops_per_s: float | None = None
+    roof_pct: float | None = None
+    roof: str | None = None
+    ceilings: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Which framework operator launched the kernel."""
+
+    op: str | None = None
+    file: str | None = None
+    line: int | None = None
+    shapes: tuple[tuple[int, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class KernelReport:
+    """Everything kprof says about one kernel.
+
+    Attributes:
+        findings: ordered; the first is the primary limiter.
+        clear: rules that had their data and did not fire.
+        skipped: rules that lacked data.
+        quality: doubts about the data.
+        opinions: NVIDIA's own rule results, a second opinion that is never merged.
+        stalls: warp-stall reason to share (0..1) of stalled samples.
+        pipes: execution pipe to percent of peak.
+    """
+
+    index: int
+    name: str
+    demangled: str
+    device: int
+    workload: str
+    bound: Bound
+    launch: Launch | None = None
+    nvtx: tuple[str, ...] = ()
+    origin: Origin | None = None
+    duration_s: float | None = None
+    limiter: Limiter | None = None
+    launches: int = 1
+    depth: str | None = None
+    throughput: Throughput = field(default_factory=Throughput)
+    occupancy: Occupancy = field(default_factory=Occupancy)
+    caches: Caches = field(default_factory=Caches)
+    stalls: Mapping[str, float] = field(default_factory=dict)
+    pipes: Mapping[str, float] = field(default_factory=dict)
+    shared_memory: SharedMemory | None = None
+    roofline: Roofline | None = None
+    findings: tuple[Finding, ...] = ()
+    clear: tuple[str, ...] = ()
+    skipped: tuple[Skipped, ...] = ()
+    quality: tuple[QualityNote, ...] = ()
+    opinions: tuple[Opinion, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A diagnosed profile. ``findings`` are those that span kernels."""
+
+    source: Source
+    collection: Collection
+    devices: tuple[DeviceReport, ...]
+    kernels: tuple[KernelReport, ...]
+    findings: tuple[Finding, ...] = ()
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,1 @@
+"""Templates, styles and scripts of the HTML report. No code."""

@@ -1,0 +1,1 @@
+"""The diagnosis catalogue: one module per rule, loaded by name."""

@@ -1,0 +1,1 @@
+"""CUDA, Triton and torch sources of the sample kernels. Run, never imported."""
