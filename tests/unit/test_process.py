@@ -1,0 +1,100 @@
+from __future__ import annotations
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from kprof import process
+
+
+def python(code: str) -> list[str]:
+    return [sys.executable, "-c", code]
+
+
+def test_returns_status_and_both_streams() -> None:
+    code = "import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)"
+    done = process.run(python(code), timeout_s=30)
+    assert done == process.Completed(7, b"out\n", b"err\n", timed_out=False)
+
+
+def test_a_signal_is_a_negative_status() -> None:
+    done = process.run(python("import os; os.kill(os.getpid(), 6)"), timeout_s=30)
+    assert done.returncode == -6
+
+
+def test_input_reaches_the_program() -> None:
+    code = "import sys; sys.stdout.write(sys.stdin.read()[::-1])"
+    assert process.run(python(code), timeout_s=30, input_bytes=b"abc").stdout == b"cba"
+
+
+def test_without_input_the_program_does_not_read_the_terminal() -> None:
+    code = "import sys; print(repr(sys.stdin.read()))"
+    assert process.run(python(code), timeout_s=30).stdout == b"''\n"
+
+
+def test_environment_and_directory(tmp_path: Path) -> None:
+    code = "import os; print(os.environ['KPROF_X'], os.getcwd())"
+    env = {**os.environ, "KPROF_X": "é"}
+    done = process.run(python(code), timeout_s=30, env=env, cwd=tmp_path)
+    assert done.stdout.decode() == f"é {tmp_path.resolve()}\n"
+
+
+def test_a_missing_program_is_an_oserror(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        process.run([tmp_path / "absent"], timeout_s=30)
+
+
+def test_timeout_kills_grandchildren_and_keeps_output() -> None:
+    code = (
+        "import subprocess, sys, time;"
+        "p = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)']);"
+        "print(p.pid, flush=True); time.sleep(60)"
+    )
+    began = time.monotonic()
+    done = process.run(python(code), timeout_s=1.5)
+    assert done.timed_out
+    assert done.returncode == -9
+    assert time.monotonic() - began < 10
+    assert_gone(int(done.stdout))
+
+
+def test_timeout_does_not_wait_for_a_process_that_left_the_group() -> None:
+    code = (
+        "import subprocess, sys, time;"
+        "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(8)'],"
+        " start_new_session=True); time.sleep(60)"
+    )
+    began = time.monotonic()
+    assert process.run(python(code), timeout_s=1).timed_out
+    assert time.monotonic() - began < 6
+
+
+def test_memory_limit_makes_a_greedy_program_fail() -> None:
+    code = "import time; time.sleep(0.2); x = bytearray(900 * 1024 * 1024); print(len(x))"
+    assert process.run(python(code), timeout_s=30).returncode == 0
+    done = process.run(python(code), timeout_s=30, memory_limit_bytes=400 * 1024 * 1024)
+    assert done.returncode != 0
+    assert b"MemoryError" in done.stderr
+
+
+def test_started_program_is_waited_for() -> None:
+    child = process.start(python("import time; time.sleep(0.5)"))
+    assert not process.ended(child, 0.05)
+    assert process.ended(child, 20)
+    assert child.returncode == 0
+
+
+def assert_gone(pid: int) -> None:
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except FileNotFoundError:
+            return
+        if state == "Z":  # ended, not yet collected by whoever inherited it
+            return
+        time.sleep(0.05)
+    raise AssertionError(f"process {pid} is still running")
