@@ -1,0 +1,118 @@
+"""A report as JSON, CSV, Parquet or a pandas frame: for other programs.
+
+The JSON is the model itself, field by field (docs/json.md); nothing is computed here.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kprof.inputs import Failure
+from kprof.model import Report
+from kprof.version import __version__
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA = "kprof.report/1"
+SEVERAL = "kprof.reports/1"
+
+
+def to_dict(report: Report) -> dict[str, Any]:
+    """Return the report as plain dicts, lists, numbers and strings, in the model's order.
+
+    An absent value is None. Two calls on equal reports give equal results.
+
+    Raises:
+        ValueError: a number is NaN or infinite, which no part of kprof may produce; the message
+            names the field.
+    """
+    head = {"schema": SCHEMA, "kprof_version": __version__}
+    return {**head, **_fields(report, "report")}
+
+
+def to_json(report: Report) -> str:
+    """Return the report as JSON text (``kprof.report/1``), ending in a newline.
+
+    Raises:
+        ValueError: as :func:`to_dict`.
+    """
+    return _dumps(to_dict(report))
+
+
+def reports_json(reports: Sequence[Report], errors: Sequence[Failure]) -> str:
+    """Return several reports and the inputs that failed as JSON text (``kprof.reports/1``).
+
+    Raises:
+        ValueError: as :func:`to_dict`.
+    """
+    listed = [to_dict(report) for report in reports]
+    failed = [_fields(error, "error") for error in errors]
+    return _dumps({"schema": SEVERAL, "reports": listed, "errors": failed})
+
+
+def to_frame(report: Report | Sequence[Report]) -> pd.DataFrame:
+    """Return one row per kernel as a pandas frame; units stand in the column names.
+
+    Absent numbers are NaN (``<NA>`` for whole numbers), absent text is missing.
+    """
+    from kprof.frame import frame
+
+    return frame(_several(report))
+
+
+def to_csv(report: Report | Sequence[Report]) -> str:
+    """Return the rows of :func:`to_frame` as CSV; an absent value is an empty cell."""
+    from kprof.frame import csv_text
+
+    return csv_text(_several(report))
+
+
+def to_parquet(report: Report | Sequence[Report]) -> bytes:
+    """Return the rows of :func:`to_frame` as a Parquet file.
+
+    Raises:
+        KprofError: pyarrow is not installed.
+    """
+    from kprof.frame import parquet_bytes
+
+    return parquet_bytes(_several(report))
+
+
+def _several(report: Report | Sequence[Report]) -> Sequence[Report]:
+    return (report,) if isinstance(report, Report) else report
+
+
+def _dumps(value: object) -> str:
+    return json.dumps(value, allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+
+
+def _plain(value: object, where: str) -> Any:
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{where} is {value}")
+        return value
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, Mapping):
+        return {_text(str(key)): _plain(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, Sequence):
+        return [_plain(item, f"{where}[{place}]") for place, item in enumerate(value)]
+    return _fields(value, where)
+
+
+def _fields(value: Any, where: str) -> dict[str, Any]:
+    # By hand rather than dataclasses.asdict: that keeps tuples and copies every leaf.
+    names = (field.name for field in dataclasses.fields(value))
+    return {name: _plain(getattr(value, name), f"{where}.{name}") for name in names}
+
+
+def _text(value: str) -> str:
+    """Return text that encodes as UTF-8: a path of other bytes holds lone surrogates."""
+    return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
