@@ -1,0 +1,121 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from kprof.model import Collection, KernelReport, QualityNote, Report, Skipped, Source
+from kprof.text import summary
+
+
+def test_it_says_what_a_person_needs(report: Report) -> None:
+    text = summary(report, width=100)
+    assert "tile.ncu-rep: 2 kernels, NVIDIA H200, 1.21 ms of GPU time" in text
+    assert "1 kernel without a duration" in text
+    assert "0  1.21 ms  100.0 %  Shared memory   94.1 %  transpose_tiled<float, 32>" in text
+    assert "HIGH shared-bank-conflicts: Shared-memory loads conflict 32-way" in text
+    assert "34,603,008 wavefronts" in text
+    assert "transpose.cu:42" in text
+    assert "Pad the tile by one column" in text
+    assert "an estimated 1.6–2.4× as fast" in text.replace("\n", " ")
+    assert "! Too short for steady clocks." in text
+    assert "thread-divergence" in text
+    assert "threads_per_instruction" in text
+
+
+def test_a_cut_off_file_says_so(report: Report) -> None:
+    assert "! The file is cut off" in summary(report)
+    whole = replace(report, source=replace(report.source, truncated=False), notes=())
+    assert "!" not in summary(replace(whole, kernels=()))
+
+
+def test_a_failed_target_says_so(report: Report) -> None:
+    failed = replace(report, source=replace(report.source, target_exit=3))
+    assert "! The profiled program failed with exit status 3." in summary(failed)
+
+
+def test_unknown_stays_unknown(report: Report, unmeasured: KernelReport) -> None:
+    text = summary(replace(report, kernels=(unmeasured,), collection=Collection()), width=200)
+    assert "1  unknown  unknown  Unknown  unknown" in " ".join(text.split("\n"))
+    assert "unknown of GPU time" in text
+    assert "clock control unknown" in text
+    assert "What limits this kernel is unknown" in text
+    assert "nothing is known to be wrong or right" in text
+    assert " 0 " not in text
+
+
+def test_no_finding_counts_what_could_not_be_evaluated(
+    report: Report, transpose: KernelReport
+) -> None:
+    clean = replace(transpose, findings=(), clear=("a", "b"))
+    text = summary(replace(report, kernels=(clean,)), width=200)
+    assert "No rule fired: 2 rules had the data and found nothing, 1 rule could not be" in text
+    all_known = replace(clean, skipped=())
+    assert "could not" not in summary(replace(report, kernels=(all_known,)), width=200)
+
+
+def test_rules_without_data_are_named_with_what_they_lack(
+    report: Report, transpose: KernelReport
+) -> None:
+    lacking = tuple(Skipped(f"rule-{n}", (f"metric_{n}", "common")) for n in range(12))
+    text = summary(replace(report, kernels=(replace(transpose, skipped=lacking),)), width=400)
+    assert "Not evaluated: rule-0, rule-1, rule-10" in text
+    assert "for want of: common, metric_0" in text
+    assert "5 more" in text
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 120, 200])
+@pytest.mark.parametrize("verbose", [0, 1])
+def test_no_line_is_wider_than_the_terminal(
+    report: Report, transpose: KernelReport, width: int, verbose: int
+) -> None:
+    long = replace(transpose, index=12345, demangled="void f<" + "g<int>, " * 150 + "h>(int)")
+    text = summary(replace(report, kernels=(long, *report.kernels)), width=width, verbose=verbose)
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_no_escape_without_colour_and_none_from_the_report(report: Report) -> None:
+    assert "\x1b" not in summary(report, color=False)
+    assert "\x1b[1m" in summary(report, color=True)
+    assert "?[31m" in summary(report, color=True, width=200)
+
+
+def test_text_with_markup_is_shown_as_it_is(report: Report, transpose: KernelReport) -> None:
+    odd = replace(transpose, quality=(QualityNote("x", "[bold]not bold[/bold] :smile:\nline"),))
+    text = summary(replace(report, kernels=(odd,)))
+    assert "[bold]not bold[/bold] :smile: line" in text
+
+
+def test_many_kernels_show_the_top_and_count_the_rest(
+    report: Report, transpose: KernelReport
+) -> None:
+    kernels = tuple(
+        replace(transpose, index=n, demangled=f"kernel_{n}", duration_s=1e-3 * 0.9**n)
+        for n in range(40)
+    )
+    many = replace(report, kernels=kernels)
+    text = summary(many, width=100)
+    assert "kernel_9" in text
+    assert "kernel_10" not in text
+    assert "and 30 more kernels, 33.9 % of the time (-v lists all)" in text
+    assert text.count("shared-bank-conflicts") == 5
+    everything = summary(many, width=100, verbose=1)
+    assert "kernel_39" in everything
+    assert everything.count("HIGH shared-bank-conflicts") == 40
+
+
+def test_alike_launches_are_one_row(many: Callable[[int], Report]) -> None:
+    text = summary(many(7), width=120)
+    assert "transpose_tiled<float, 32> ×7" in text
+    assert text.count("HIGH shared-bank-conflicts") == 1
+
+
+def test_an_empty_report_says_so(report: Report) -> None:
+    empty = replace(report, kernels=(), devices=(), source=Source("a.ncu-rep", ""))
+    assert "No kernel in this report." in summary(empty)
+    assert "GPU unknown" in summary(empty)
+
+
+def test_two_calls_give_the_same_text(report: Report) -> None:
+    assert summary(report, verbose=1) == summary(report, verbose=1)
