@@ -22,6 +22,7 @@ from __future__ import annotations
 __all__ = [
     "BadRule",
     "CountersForbidden",
+    "DriverMissing",
     "KprofError",
     "NcuFailed",
     "NcuNotFound",
@@ -55,6 +56,10 @@ class UnreadableReport(KprofError):
 
 class NcuNotFound(KprofError):
     """No ``ncu`` was found, or only a launcher script without the tool behind it."""
+
+
+class DriverMissing(KprofError):
+    """No NVIDIA driver is loaded on this machine."""
 
 
 class NcuFailed(KprofError):

@@ -1,0 +1,121 @@
+"""The exact ncu command line for what the user asked."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kprof.collect.plan import metrics_for
+
+# Characters that ncu's NVTX filter language gives a meaning; a name without any of them is plain.
+_NVTX_SYNTAX = frozenset("/@[],*+:")
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What to collect and how.
+
+    Attributes:
+        depth: ``quick``, ``standard`` or ``full``.
+        kernel: regular expression searched in the demangled name.
+        nvtx: a range's name, or a filter in ncu's own syntax.
+        launch_skip: matching launches to let pass first.
+        launch_count: matching launches to profile.
+        clock_control: ``none`` or ``base``.
+        cache_control: ``all`` or ``none``.
+        replay_mode: ``kernel``, ``application``, ``range`` or ``app-range``.
+        extra: arguments handed to ncu as they are.
+    """
+
+    depth: str = "standard"
+    kernel: str | None = None
+    nvtx: str | None = None
+    launch_skip: int | None = None
+    launch_count: int | None = None
+    clock_control: str = "none"
+    cache_control: str = "all"
+    replay_mode: str = "kernel"
+    extra: tuple[str, ...] = ()
+
+
+def ncu_argv(
+    ncu: str, options: Options, target: Sequence[str], *, report: Path, log: Path
+) -> tuple[str, ...]:
+    """Return the whole command line.
+
+    Args:
+        ncu: the program.
+        options: what to collect.
+        target: the target's command line.
+        report: where ncu writes; must not exist.
+        log: where ncu's own messages go, so that standard output is the target's alone.
+    """
+    return (ncu, *options_argv(options, report=report, log=log), *target)
+
+
+def options_argv(options: Options, *, report: Path, log: Path) -> tuple[str, ...]:
+    """Return ncu's options without program and target."""
+    return (
+        "--export",
+        _literal(report),
+        "--log-file",
+        _literal(log),
+        *_what(options.depth),
+        "--target-processes",
+        "all",
+        "--nvtx",
+        "--import-source",
+        "yes",
+        "--clock-control",
+        options.clock_control,
+        "--cache-control",
+        options.cache_control,
+        "--replay-mode",
+        options.replay_mode,
+        *_which(options),
+        *options.extra,
+    )
+
+
+def shell(argv: Sequence[str]) -> str:
+    """Return the command quoted for a POSIX shell, on one line."""
+    return shlex.join(argv)
+
+
+def _what(depth: str) -> tuple[str, ...]:
+    # The set holds every section; the plan's own metrics are exact totals that no section has.
+    metrics = ",".join(metrics_for(depth))
+    chosen = ("--metrics", metrics) if metrics else ()
+    return ("--set", "full", *chosen) if depth == "full" else chosen
+
+
+def _which(options: Options) -> list[str]:
+    argv: list[str] = []
+    if options.kernel is not None:
+        argv += ["--kernel-name-base", "demangled", "--kernel-name", f"regex:{options.kernel}"]
+    if options.nvtx is not None:
+        for configuration in nvtx_filters(options.nvtx):
+            argv += ["--nvtx-include", configuration]
+    if options.launch_skip is not None:
+        argv += ["--launch-skip", str(options.launch_skip)]
+    if options.launch_count is not None:
+        argv += ["--launch-count", str(options.launch_count)]
+    return argv
+
+
+def nvtx_filters(text: str) -> tuple[str, ...]:
+    """Return ncu's filters for a range.
+
+    A plain name means that range however it was made: ``name/`` is the push/pop range and
+    ``name`` the start/end range. Anything else is ncu's own syntax and stays as it is.
+    """
+    if _NVTX_SYNTAX & set(text):
+        return (text,)
+    return (f"{text}/", text)
+
+
+def _literal(path: Path) -> str:
+    # ncu expands %h, %i, %p and %q{NAME} in file names.
+    return str(path).replace("%", "%%")
