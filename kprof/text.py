@@ -140,7 +140,7 @@ def _table(groups: Sequence[Group], width: int) -> Table:
 def _rest(groups: Sequence[Group]) -> str:
     shares = [group.share for group in groups if group.share is not None]
     part = share(sum(shares)) if shares else UNKNOWN
-    return f"and {count(len(groups), 'more kernel')}, {part} of the time (-v lists all)"
+    return f"and {count(len(groups))} more, {part} of the time (-v lists all)"
 
 
 def _discussed(groups: Sequence[Group], verbose: int) -> Iterator[Group]:

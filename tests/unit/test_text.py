@@ -98,7 +98,7 @@ def test_many_kernels_show_the_top_and_count_the_rest(
     text = summary(many, width=100)
     assert "kernel_9" in text
     assert "kernel_10" not in text
-    assert "and 30 more kernels, 33.9 % of the time (-v lists all)" in text
+    assert "and 30 more, 33.9 % of the time (-v lists all)" in text
     assert text.count("shared-bank-conflicts") == 5
     everything = summary(many, width=100, verbose=1)
     assert "kernel_39" in everything
