@@ -1,0 +1,7 @@
+"""Reading ``.ncu-rep`` files into plain data, in a process that may safely break."""
+
+from __future__ import annotations
+
+from kprof.reader.load import load
+
+__all__ = ["load"]

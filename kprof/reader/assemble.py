@@ -1,0 +1,82 @@
+"""The answers of the reading process as one :class:`~kprof.model.profile.Profile`."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kprof.model.profile import Collection, Device, Kernel, Profile, Source
+from kprof.reader.job import NO_MEMORY, Lost, Outcome, Part
+
+_PASSES = "profiler__replayer_passes"
+_TIME = "gpu__time_duration"
+# Stored by ncu whatever was asked for, at no cost in passes.
+_ALWAYS = ("launch__", "profiler__", "sm__maximum_warps", "smsp__maximum_warps", "device__")
+
+
+def assemble(source: Source, outcome: Outcome, notes: Sequence[str]) -> Profile:
+    """Join the parts of a report, in launch order."""
+    devices, kernels = _joined(outcome.parts)
+    cut_off = sum(part.cut_off for part in outcome.parts)
+    return Profile(
+        source=replace(source, truncated=source.truncated or cut_off > 0),
+        collection=collection(kernels),
+        devices=devices,
+        kernels=kernels,
+        notes=(*notes, *_cut_off_note(cut_off), *(lost_note(gap) for gap in outcome.lost)),
+    )
+
+
+def _cut_off_note(cut_off: int) -> tuple[str, ...]:
+    return (f"{cut_off} unfinished kernels at the end were left out.",) if cut_off else ()
+
+
+def _joined(parts: Sequence[Part]) -> tuple[tuple[Device, ...], tuple[Kernel, ...]]:
+    found: dict[tuple[object, ...], Device] = {}
+    for part in parts:
+        found.update({key: device for key, device in part.devices.items() if key not in found})
+    position = {key: index for index, key in enumerate(found)}
+    kernels = []
+    for part in parts:
+        indices = [position[key] for key in part.devices]
+        for kernel in part.kernels:
+            device = indices[kernel.device]
+            same = device == kernel.device
+            kernels.append(kernel if same else replace(kernel, device=device))
+    return tuple(found.values()), tuple(kernels)
+
+
+def collection(kernels: Sequence[Kernel]) -> Collection:
+    """Say how the kernels were collected, as far as the report tells."""
+    passes = [kernel.metrics[_PASSES] for kernel in kernels if _PASSES in kernel.metrics]
+    timed_only = kernels and not any(_counters(kernel) for kernel in kernels)
+    return Collection(
+        passes=round(max(passes)) if passes else None,
+        depth="survey" if timed_only else "sections",
+    )
+
+
+def _counters(kernel: Kernel) -> bool:
+    """True when anything was measured besides the duration."""
+    return any(not name.startswith((_TIME, *_ALWAYS)) for name in kernel.metrics)
+
+
+def lost_note(gap: Lost) -> str:
+    """Say which kernels are missing and why, as one sentence."""
+    several = gap.stop - gap.start > 1
+    which = f"Kernels {gap.start} to {gap.stop - 1}" if several else f"Kernel {gap.start}"
+    return f"{which} could not be read: {death(gap.status)}."
+
+
+def death(status: int) -> str:
+    """Say how a reading process ended."""
+    if status == NO_MEMORY:
+        return "the reader ran out of memory"
+    if status >= 0:
+        return f"the reader failed with status {status}"
+    try:
+        name = signal.Signals(-status).name
+    except ValueError:
+        name = str(-status)
+    return f"NVIDIA's report library broke ({name})"

@@ -1,0 +1,91 @@
+"""One action of the library as one :class:`~kprof.model.profile.Kernel`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kprof.model.profile import Kernel
+from kprof.reader import values
+from kprof.reader.devices import Devices, launch
+from kprof.reader.disassembly import Draft
+from kprof.reader.instructions import function_starts, instructions
+from kprof.reader.library import DEMANGLED, FUNCTION, Action
+from kprof.reader.opinions import nvtx_ranges, opinions
+
+_WORKLOADS = {0: "kernel", 1: "range", 2: "cmdlist", 3: "graph"}
+_DURATION = "gpu__time_duration.sum"
+_OPCODES = "sass__inst_executed_per_opcode"
+_OPCODES_FULL = "sass__inst_executed_per_opcode_with_modifier_all"
+_NS = 1e-9
+
+# The what-if curves of a launch follow from these; a report may repeat one 2,000 times.
+_SHAPES_CURVES = (
+    "launch__registers_per_thread",
+    "launch__block_size",
+    "launch__shared_mem_per_block_static",
+    "launch__shared_mem_per_block_dynamic",
+    "launch__shared_mem_per_block_driver",
+    "launch__shared_mem_config_size",
+    "launch__cluster_size",
+    "launch__barrier_count",
+)
+
+Curves = dict[str, tuple[tuple[float, float], ...]]
+
+
+class Extractor:
+    """Reads actions one by one and remembers what they share.
+
+    Attributes:
+        devices: the GPUs seen so far.
+    """
+
+    def __init__(self, extra: tuple[str, ...] = ()) -> None:
+        """Read the metrics ``extra`` besides those kprof wants."""
+        self._extra = extra
+        self._curves: dict[tuple[object, ...], Curves] = {}
+        self.devices = Devices()
+
+    def draft(self, index: int, action: Action) -> Draft | None:
+        """Read everything but disassembly; None for an action that was cut off."""
+        name = action.name(FUNCTION)
+        names = tuple(action.metric_names())
+        if name is None and not names:
+            return None
+        plan = values.plan(names, self._extra)
+        breakdowns = values.breakdowns(action, plan.breakdowns)
+        constituents = (part for parts in breakdowns.values() for part in parts)
+        metrics, unusable = values.read(action, list(dict.fromkeys((*plan.scalars, *constituents))))
+        rows = instructions(action, names, metrics)
+        workload = _WORKLOADS.get(action.workload_type(), "kernel")
+        device = self.devices.index(action, names, metrics)
+        kernel = Kernel(
+            index=index,
+            name=name or "unnamed",
+            demangled=action.name(DEMANGLED) or name or "unnamed",
+            device=device,
+            workload=workload,
+            launch=launch(metrics) if workload == "kernel" else None,
+            nvtx=nvtx_ranges(action),
+            duration_s=_duration(metrics),
+            metrics=metrics,
+            unusable=unusable,
+            breakdowns=breakdowns,
+            opcodes=values.table(action, _OPCODES),
+            opcodes_full=values.table(action, _OPCODES_FULL),
+            curves=self._curves_of(action, device, metrics),
+            opinions=opinions(action),
+        )
+        return Draft(action, kernel, rows, function_starts(action, rows) if rows else [])
+
+    def _curves_of(self, action: Action, device: int, metrics: Mapping[str, float]) -> Curves:
+        shape = (device, *(metrics.get(name) for name in _SHAPES_CURVES))
+        if shape not in self._curves:
+            curves = {name: values.curve(action, name) for name in values.CURVES}
+            self._curves[shape] = {name: points for name, points in curves.items() if points}
+        return self._curves[shape]
+
+
+def _duration(metrics: Mapping[str, float]) -> float | None:
+    nanoseconds = metrics.get(_DURATION)
+    return nanoseconds * _NS if nanoseconds is not None and nanoseconds > 0 else None

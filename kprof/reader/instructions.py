@@ -1,0 +1,118 @@
+"""Counters per SASS instruction."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from kprof.reader.library import Action, Metric
+
+MEMORY = (
+    "memory_l1_wavefronts_shared",
+    "memory_l1_wavefronts_shared_ideal",
+    "memory_l2_theoretical_sectors_global",
+    "memory_l2_theoretical_sectors_global_ideal",
+    "memory_l2_theoretical_sectors_local",
+    "memory_l1_tag_requests_global",
+    "smsp__branch_targets_threads_divergent",
+)
+# Read only at instructions that are kept for another reason.
+EXECUTED = ("inst_executed", "thread_inst_executed")
+_SAMPLES_PREFIX = "smsp__pcsamp_warps_issue_stalled_"
+_SAMPLES_SUFFIX = "_not_issued"
+# `selected` is an instruction that issues and `not_selected` one that could: nobody waits.
+_NOT_STALLS = ("selected_not_issued", "not_selected_not_issued")
+# A stall reason below this share of a kernel's samples is not read per instruction.
+_MIN_REASON_SHARE = 0.10
+# Of instructions that have samples only, the most sampled ones are kept.
+_MAX_SAMPLED = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Counters by absolute program counter."""
+
+    values: dict[int, dict[str, float]]
+
+    def add(self, name: str, column: Iterable[tuple[int, float]]) -> None:
+        """Add a metric's non-zero instances."""
+        for pc, value in column:
+            if value:
+                self.values.setdefault(pc, {})[name] = value
+
+
+def instructions(
+    action: Action, names: Sequence[str], totals: Mapping[str, float]
+) -> dict[int, dict[str, float]]:
+    """Return the non-zero counters by absolute program counter.
+
+    Args:
+        action: the kernel.
+        names: all metric names of it.
+        totals: its scalar metrics, for the weight of the stall reasons.
+    """
+    present = set(names)
+    rows = Rows({})
+    for name in MEMORY:
+        if name in present:
+            rows.add(name, _column(action, name))
+    _add_samples(action, rows, _stall_reasons(names, totals))
+    for name in EXECUTED:
+        if name in present and rows.values:
+            kept = rows.values
+            rows.add(name, [pair for pair in _column(action, name) if pair[0] in kept])
+    return rows.values
+
+
+def _stall_reasons(names: Sequence[str], totals: Mapping[str, float]) -> list[str]:
+    stalls = {
+        name: totals.get(name, 0.0)
+        for name in names
+        if name.startswith(_SAMPLES_PREFIX)
+        and name.endswith(_SAMPLES_SUFFIX)
+        and name.removeprefix(_SAMPLES_PREFIX) not in _NOT_STALLS
+    }
+    floor = _MIN_REASON_SHARE * sum(stalls.values())
+    return sorted(name for name, samples in stalls.items() if samples and samples >= floor)
+
+
+def _add_samples(action: Action, rows: Rows, reasons: Sequence[str]) -> None:
+    sampled = Rows({})
+    for name in reasons:
+        sampled.add(name, _column(action, name))
+    ranked = sorted(sampled.values, key=lambda pc: (-sum(sampled.values[pc].values()), pc))
+    for position, pc in enumerate(ranked):
+        if position < _MAX_SAMPLED or pc in rows.values:
+            rows.values.setdefault(pc, {}).update(sampled.values[pc])
+
+
+def _column(action: Action, name: str) -> list[tuple[int, float]]:
+    metric = action.metric_by_name(name)
+    if metric is None or not metric.num_instances() or not metric.has_correlation_ids():
+        return []
+    ids = metric.correlation_ids()
+    return [] if ids is None else _pairs(metric, ids)
+
+
+def _pairs(metric: Metric, ids: Metric) -> list[tuple[int, float]]:
+    pc, value = ids.as_uint64, metric.as_double
+    pairs = [(pc(instance), value(instance)) for instance in range(metric.num_instances())]
+    return [pair for pair in pairs if math.isfinite(pair[1])]
+
+
+def start_of(pc: int, starts: Sequence[int]) -> int:
+    """Return the start address of the function that holds ``pc``."""
+    position = bisect.bisect_right(starts, pc)
+    return starts[position - 1] if position else pc
+
+
+def function_starts(action: Action, rows: Mapping[int, object]) -> list[int]:
+    """Return the start addresses of the kernel's functions, ascending."""
+    metric = action.metric_by_name("launch__function_pcs")
+    if metric is not None and metric.num_instances():
+        return sorted(metric.as_uint64(instance) for instance in range(metric.num_instances()))
+    executed = [pc for pc, _ in _column(action, "inst_executed")]
+    known = executed or list(rows)
+    return [min(known)] if known else []

@@ -1,0 +1,92 @@
+"""What the reading process is asked and what it answers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+
+from kprof.model.profile import Device, Kernel
+
+# The worker's exit status where it could not write an outcome.
+NO_MEMORY, NO_LIBRARY = 71, 72
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What to read.
+
+    Attributes:
+        report: absolute path of a plain report.
+        output: where to write the :class:`Outcome` as a pickle.
+        extra: metrics to read besides those kprof wants.
+        slice_kernels: kernels per process.
+        processes: how many of those run at a time.
+        disassemble_bytes: device code to disassemble at most, over all slices.
+        module_bytes: device code of one module.
+    """
+
+    report: str
+    output: str
+    extra: tuple[str, ...] = ()
+    slice_kernels: int = 1 << 30
+    processes: int = 1
+    disassemble_bytes: int = 0
+    module_bytes: int = 0
+
+    def to_json(self) -> bytes:
+        """Return the job as the worker reads it from standard input."""
+        return json.dumps(asdict(self)).encode()
+
+    @classmethod
+    def from_json(cls, data: bytes) -> Job:
+        """Undo :meth:`to_json`."""
+        fields = json.loads(data)
+        return cls(**{**fields, "extra": tuple(fields["extra"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The kernels of one slice.
+
+    Attributes:
+        kernels: their ``device`` is an index into ``devices``.
+        devices: by what tells them apart.
+        cut_off: actions without name and metrics, which a truncated file may end with.
+    """
+
+    kernels: tuple[Kernel, ...]
+    devices: Mapping[tuple[object, ...], Device]
+    cut_off: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Lost:
+    """A slice that broke the process reading it.
+
+    Attributes:
+        start: first kernel.
+        stop: after the last kernel.
+        status: the process' exit status, negative for a signal.
+    """
+
+    start: int
+    stop: int
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What the worker found.
+
+    Attributes:
+        ranges: profiled ranges the library sees; 0 for anything it cannot read.
+        actions: kernels the library sees.
+        parts: what was read, in launch order.
+        lost: what could not be.
+    """
+
+    ranges: int
+    actions: int
+    parts: tuple[Part, ...] = ()
+    lost: tuple[Lost, ...] = field(default=())

@@ -1,0 +1,165 @@
+"""Check a file, have a fresh process read it, and make one profile of the answers."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import pickle
+import sys
+import tempfile
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from kprof.errors import UnreadableReport
+from kprof.model.profile import Profile, Source
+from kprof.process import Completed, run
+from kprof.reader import assemble, unpack
+from kprof.reader.container import Container, walk
+from kprof.reader.disassembly import BUDGET_BYTES
+from kprof.reader.job import NO_LIBRARY, Job, Outcome
+
+# What one kernel costs the library, by size of its results in the file (measured).
+_KERNEL_BYTES, _KERNEL_FACTOR = 1_200_000, 11
+_SLICE_BYTES = 250 << 20
+_PROCESSES = 2
+_MEMORY_LIMIT = 4 << 30
+_CORRUPT = "the file is probably damaged; copy it again or record it again"
+
+
+def load(path: Path | str, *, timeout_s: float = 600, extra_metrics: Iterable[str] = ()) -> Profile:
+    """Read a report.
+
+    Args:
+        path: a report, plain or compressed with xz or gzip.
+        timeout_s: seconds the reading process may take.
+        extra_metrics: names to read besides those kprof's own quantities need.
+
+    Raises:
+        UnreadableReport: it is missing, is something else, or nothing in it can be read.
+    """
+    path = Path(path)
+    start = unpack.head(path)
+    with (
+        tempfile.TemporaryDirectory(prefix="kprof-") as folder,
+        ThreadPoolExecutor(max_workers=1) as pool,
+    ):
+        digest = pool.submit(_sha256, path)
+        plain, container, notes = _prepared(path, start, Path(folder))
+        job = _job(plain, container, Path(folder), tuple(extra_metrics))
+        outcome = _read(path, job, timeout_s)
+        source = Source(
+            path=str(path),
+            sha256=digest.result(),
+            ncu_version=container.writer,
+            truncated=not container.complete,
+        )
+    notes += _missing(container, outcome)
+    return assemble.assemble(source, outcome, notes)
+
+
+def _sha256(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _prepared(path: Path, start: bytes, folder: Path) -> tuple[Path, Container, list[str]]:
+    """Return a plain, whole file that holds the report, and what had to be done for that."""
+    plain = path.absolute()
+    if unpack.is_packed(start):
+        plain = folder / "unpacked.ncu-rep"
+        start = unpack.unpack(path, start, plain)
+    unpack.identify(path, start)
+    container = walk(plain)
+    if container.complete:
+        return plain, container, []
+    if not container.results:
+        raise UnreadableReport(
+            f"{path}: is cut off or damaged before its first kernel ends", hint=_CORRUPT
+        )
+    rescued = folder / "rescued.ncu-rep"
+    _copy_start(plain, rescued, container.whole)
+    return rescued, container, [_truncation(container)]
+
+
+def _truncation(container: Container) -> str:
+    rest = container.size - container.whole
+    if container.doubled:
+        return (
+            f"A second report follows the first in the same file and was left out ({rest} bytes)."
+        )
+    return (
+        f"The file is cut off or damaged after its first {container.whole} bytes; "
+        f"only the kernels before that ({container.results}) were read."
+    )
+
+
+def _copy_start(source: Path, target: Path, size: int) -> None:
+    with source.open("rb") as whole, target.open("wb") as part:
+        while size > 0 and (block := whole.read(min(size, 1 << 20))):
+            part.write(block)
+            size -= len(block)
+
+
+def _job(plain: Path, container: Container, folder: Path, extra: tuple[str, ...]) -> Job:
+    kernels = max(container.results, 1)
+    per_kernel = _KERNEL_BYTES + _KERNEL_FACTOR * container.result_bytes // kernels
+    modules = max(container.modules, 1)
+    return Job(
+        report=str(plain),
+        output=str(folder / "outcome"),
+        extra=extra,
+        slice_kernels=max(1, _SLICE_BYTES // per_kernel),
+        processes=min(_PROCESSES, os.cpu_count() or 1),
+        disassemble_bytes=BUDGET_BYTES,
+        module_bytes=container.module_bytes // modules,
+    )
+
+
+def _read(path: Path, job: Job, timeout_s: float) -> Outcome:
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())}
+    completed = run(
+        [sys.executable, "-m", "kprof.reader.worker"],
+        timeout_s=timeout_s,
+        env=environment,
+        input_bytes=job.to_json(),
+        memory_limit_bytes=_MEMORY_LIMIT,
+        cwd=Path(job.output).parent,  # `-m` puts it on the import path: nothing else is there
+    )
+    _check(path, completed, timeout_s)
+    outcome: Outcome = pickle.loads(Path(job.output).read_bytes())  # noqa: S301 - own child
+    if not outcome.ranges or not outcome.actions:
+        raise UnreadableReport(f"{path}: holds no kernels that can be read", hint=_CORRUPT)
+    if not any(part.kernels for part in outcome.parts):
+        cause = assemble.death(outcome.lost[0].status) if outcome.lost else "no kernel is complete"
+        raise UnreadableReport(f"{path}: cannot be read: {cause}", hint=_CORRUPT)
+    return outcome
+
+
+def _import_path() -> list[str]:
+    """Return this process' import path for one that starts elsewhere."""
+    return [str(Path(entry).absolute()) for entry in sys.path if entry]
+
+
+def _check(path: Path, completed: Completed, timeout_s: float) -> None:
+    if completed.timed_out:
+        raise UnreadableReport(
+            f"{path}: not read within {timeout_s:g} s", hint="the file may be damaged or very large"
+        )
+    if completed.returncode == NO_LIBRARY:
+        raise UnreadableReport(
+            f"{path}: NVIDIA's ncu_report module cannot be imported",
+            hint="install it with: pip install ncu-report",
+        )
+    if completed.returncode:
+        cause = assemble.death(completed.returncode)
+        raise UnreadableReport(f"{path}: cannot be read: {cause}", hint=_CORRUPT)
+
+
+def _missing(container: Container, outcome: Outcome) -> list[str]:
+    if outcome.actions >= container.results:
+        return []
+    return [f"The library found {outcome.actions} of the {container.results} kernels in the file."]
