@@ -109,7 +109,7 @@ def _modules(rules_dir: Path | None) -> Iterable[ModuleType]:
 def _entry_module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except Exception as error:  # noqa: BLE001 - a plug-in may fail in any way; it is named, not hidden
+    except Exception as error:
         raise BadRule(
             f"the rule plug-in {name} cannot be imported: {error}",
             hint="uninstall or repair that package",
@@ -123,7 +123,7 @@ def _file_module(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # noqa: BLE001 - a user's file may fail in any way; it is named, not hidden
+    except Exception as error:
         raise BadRule(
             f"{path} cannot be loaded: {type(error).__name__}: {error}",
             hint="run it with python to see where it fails",
