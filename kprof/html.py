@@ -1,0 +1,143 @@
+"""A diagnosis as one self-contained HTML page: no fetch, readable without JavaScript."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib.resources import files
+from pathlib import PurePath
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from kprof import page, units, words
+from kprof.figures import plotly_script, roofline_figure
+from kprof.model import KernelReport, Report
+from kprof.plane import LEVELS, Plane, planes
+from kprof.sketch import sketch
+from kprof.version import __version__
+
+CONTENT = "kprof.reports"
+OPEN_KERNELS = 3  # sections unfolded when the page opens
+SOURCE_ROWS = 24  # rows of a per-instruction table; the JSON has all
+
+
+def render(report: Report) -> str:
+    """Render a diagnosis as HTML.
+
+    The page is complete in itself and the same bytes for the same report.
+    """
+    ranked = page.entries(report)
+    rooflines = planes(report, ranked)
+    total = page.time_of(report.kernels)
+    template = _environment().get_template("report.html.j2")
+    return template.render(
+        report=report,
+        title=PurePath(report.source.path.replace("\\", "/")).name or report.source.path,
+        version=__version__,
+        entries=ranked,
+        total_s=total,
+        untimed=sum(page.known(kernel.duration_s) is None for kernel in report.kernels),
+        bounds=page.by_bound(report),
+        starters=page.starters(ranked, total),
+        tally=page.tally(report),
+        rooflines=[(plane, sketch(plane)) for plane in rooflines],
+        levels=LEVELS,
+        data=_data(rooflines),
+        plotly=plotly_script() if rooflines else None,
+        open_kernels=OPEN_KERNELS,
+        source_rows=SOURCE_ROWS,
+    )
+
+
+def _data(rooflines: tuple[Plane, ...]) -> dict[str, Any]:
+    return {"rooflines": {str(plane.device): roofline_figure(plane) for plane in rooflines}}
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader(CONTENT),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.policies["json.dumps_kwargs"] = {
+        "sort_keys": True,
+        "separators": (",", ":"),
+        "allow_nan": False,
+    }
+    environment.globals["embed"] = _embed
+    for number in (units.si, units.percent, units.share, units.count, units.ratio, units.quantity):
+        environment.filters[number.__name__] = _marking_unknown(number)
+    for text in (
+        words.bound_label,
+        words.roof_label,
+        words.spoken,
+        words.stall_meaning,
+        words.verdict,
+        units.speedup,
+        clip,
+        place,
+        fold,
+        rate,
+        ceiling,
+        biggest,
+    ):
+        environment.filters[text.__name__] = text
+    return environment
+
+
+def _embed(asset: str) -> Markup:
+    """Return one of the page's own style sheets or scripts, to stand inside its element."""
+    return Markup(files(CONTENT).joinpath("assets", asset).read_text("utf-8"))  # noqa: S704 - our own file
+
+
+def _marking_unknown(number: Callable[..., str]) -> Callable[..., str]:
+    def marked(*args: Any, **kwargs: Any) -> str:
+        text = number(*args, **kwargs)
+        return Markup('<span class="unknown">unknown</span>') if text == units.UNKNOWN else text
+
+    return marked
+
+
+def clip(text: str, length: int = 90) -> str:
+    """Shorten a name in the middle: its start says what it is, its end which one."""
+    if len(text) <= length:
+        return text
+    head = length * 2 // 3
+    return f"{text[:head]}…{text[head + 1 - length :]}"
+
+
+def place(file: str | None, line: int | None) -> str:
+    """Name a source line by file name alone; the full path is the caller's to show."""
+    if not file:
+        return "no line information"
+    name = PurePath(file.replace("\\", "/")).name
+    return name if line is None else f"{name}:{line}"
+
+
+def fold(wavefronts: float, ideal: float) -> str:
+    """Say how many times more wavefronts an access needed than ideal: ``32-way``."""
+    if not ideal:
+        return units.UNKNOWN
+    return f"{units.ratio(wavefronts / ideal).removesuffix('.00').removesuffix('.0')}-way"
+
+
+def rate(kernel: KernelReport, level: str) -> float | None:
+    """Return a memory level's traffic in byte/s over the kernel's duration."""
+    moved = getattr(kernel.roofline.bytes, level) if kernel.roofline else None
+    return moved / kernel.duration_s if moved is not None and kernel.duration_s else None
+
+
+def ceiling(report: Report, kernel: KernelReport, name: str) -> float | None:
+    """Return a roof at the kernel's own clocks, else at the device's."""
+    own = kernel.roofline.ceilings.get(name) if kernel.roofline else None
+    if own is not None or kernel.device >= len(report.devices):
+        return own
+    return report.devices[kernel.device].ceilings.get(name)
+
+
+def biggest(parts: Mapping[str, float]) -> list[tuple[str, float]]:
+    """List named numbers, largest first, equals by name."""
+    return sorted(parts.items(), key=lambda item: (-item[1], item[0]))

@@ -1,0 +1,189 @@
+"""What the page shows and in which order: ranked entries, shares of time, possible savings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kprof.model import Finding, KernelReport, Report
+
+GROUP_ABOVE = 200  # kernels; longer lists show launches with one verdict as one entry
+DETAILED = 150  # entries with a section of their own; the rest keep their row in the overview
+STARTERS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One row of the page: a kernel, or launches that are alike and got the same verdict.
+
+    Attributes:
+        rank: 1 for the entry that takes most GPU time.
+        kernel: the launch that stands for the entry, the longest.
+        members: every launch, in launch order.
+        total_s: time of all members, None when no member's time is known.
+        share: of the GPU time of the report, 0..1.
+        detailed: whether it has a section of its own.
+    """
+
+    rank: int
+    kernel: KernelReport
+    members: tuple[KernelReport, ...]
+    total_s: float | None
+    share: float | None
+    detailed: bool
+
+    @property
+    def anchor(self) -> str:
+        """Id of the entry's section on the page."""
+        return f"k{self.kernel.index}"
+
+    @property
+    def launches(self) -> int:
+        """How often it was launched, all members together."""
+        return sum(max(1, member.launches) for member in self.members)
+
+
+@dataclass(frozen=True, slots=True)
+class BoundShare:
+    """How much of the known GPU time goes to kernels with one bound."""
+
+    bound: str
+    seconds: float
+    share: float
+    kernels: int
+
+
+@dataclass(frozen=True, slots=True)
+class Starter:
+    """What fixing one rule's finding could save, over the kernels where it comes first.
+
+    Attributes:
+        finding: of the entry with the largest saving.
+        entries: largest saving first.
+        low_s: seconds saved if every estimate's lower end holds.
+        high_s: seconds saved if every upper end holds.
+        low_share: ``low_s`` as a share of the report's GPU time.
+        high_share: ``high_s`` as a share of the report's GPU time.
+    """
+
+    finding: Finding
+    entries: tuple[Entry, ...]
+    low_s: float
+    high_s: float
+    low_share: float
+    high_share: float
+
+
+def known(value: float | None) -> float | None:
+    """Return the value, or None for a number that is not finite."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def time_of(kernels: Iterable[KernelReport]) -> float | None:
+    """Sum the known durations in seconds, repeated launches included; None if none is known."""
+    times = [
+        seconds * max(1, kernel.launches)
+        for kernel in kernels
+        if (seconds := known(kernel.duration_s)) is not None
+    ]
+    return sum(times) if times else None
+
+
+def entries(report: Report) -> tuple[Entry, ...]:
+    """Rank the report's kernels by GPU time; unknown times come last."""
+    groups = _groups(report.kernels)
+    total = time_of(report.kernels)
+    timed = [(time_of(group), group) for group in groups]
+    timed.sort(key=lambda pair: (-(pair[0] or 0.0), pair[0] is None, pair[1][0].index))
+    return tuple(
+        Entry(
+            rank=position,
+            kernel=_representative(group),
+            members=tuple(group),
+            total_s=seconds,
+            share=seconds / total if seconds is not None and total else None,
+            detailed=position <= DETAILED or len(groups) <= GROUP_ABOVE,
+        )
+        for position, (seconds, group) in enumerate(timed, start=1)
+    )
+
+
+def by_bound(report: Report) -> tuple[BoundShare, ...]:
+    """Split the GPU time by bound, largest first; empty when no time is known."""
+    total = time_of(report.kernels)
+    if not total:
+        return ()
+    groups: dict[str, list[KernelReport]] = {}
+    for kernel in report.kernels:
+        groups.setdefault(kernel.bound, []).append(kernel)
+    shares = [
+        BoundShare(bound, seconds, seconds / total, len(group))
+        for bound, group in groups.items()
+        if (seconds := time_of(group)) is not None
+    ]
+    return tuple(sorted(shares, key=lambda item: (-item.seconds, item.bound)))
+
+
+def tally(report: Report) -> dict[str, int]:
+    """Count findings by severity, those that span kernels included."""
+    found = [*report.findings, *(f for kernel in report.kernels for f in kernel.findings)]
+    severities = ("high", "medium", "low", "info")
+    return {severity: sum(f.severity == severity for f in found) for severity in severities}
+
+
+def starters(ranked: Sequence[Entry], total_s: float | None) -> tuple[Starter, ...]:
+    """List the fixes worth most, by the time their estimates say could be saved.
+
+    Only the first finding of a kernel counts: the estimates of one kernel overlap.
+    """
+    if not total_s:
+        return ()
+    by_rule: dict[str, list[tuple[float, float, Entry]]] = {}
+    for entry in ranked:
+        saving = _saving(entry)
+        if saving is not None:
+            by_rule.setdefault(entry.kernel.findings[0].rule, []).append((*saving, entry))
+    found = [_starter(savings, total_s) for savings in by_rule.values()]
+    found.sort(key=lambda item: (-item.high_s, item.finding.rule))
+    return tuple(found[:STARTERS])
+
+
+def _groups(kernels: Sequence[KernelReport]) -> list[list[KernelReport]]:
+    if len(kernels) <= GROUP_ABOVE:
+        return [[kernel] for kernel in kernels]
+    groups: dict[object, list[KernelReport]] = {}
+    for kernel in kernels:
+        groups.setdefault(_alike(kernel), []).append(kernel)
+    return list(groups.values())
+
+
+def _alike(kernel: KernelReport) -> object:
+    launch = kernel.launch
+    shape = (launch.grid, launch.block) if launch else None
+    rules = tuple(finding.rule for finding in kernel.findings)
+    checks = tuple(note.check for note in kernel.quality)
+    return kernel.demangled, kernel.device, kernel.workload, shape, kernel.bound, rules, checks
+
+
+def _representative(group: Sequence[KernelReport]) -> KernelReport:
+    return max(group, key=lambda kernel: (known(kernel.duration_s) or 0.0, -kernel.index))
+
+
+def _saving(entry: Entry) -> tuple[float, float] | None:
+    findings = entry.kernel.findings
+    if not findings or not entry.total_s or findings[0].severity == "info":
+        return None
+    estimate = findings[0].estimated_speedup
+    if estimate is None or known(estimate.low) is None or known(estimate.high) is None:
+        return None
+    low, high = (entry.total_s * (1 - 1 / max(1.0, x)) for x in (estimate.low, estimate.high))
+    return (low, high) if high > 0 else None
+
+
+def _starter(savings: list[tuple[float, float, Entry]], total_s: float) -> Starter:
+    savings.sort(key=lambda item: (-item[1], item[2].rank))
+    low, high = sum(s[0] for s in savings), sum(s[1] for s in savings)
+    first = savings[0][2]
+    members = tuple(entry for _, _, entry in savings)
+    return Starter(first.kernel.findings[0], members, low, high, low / total_s, high / total_s)

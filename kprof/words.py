@@ -1,0 +1,134 @@
+"""Plain words for the terms of the model: bounds, stall reasons, pipes, severities.
+
+A term that is not listed (a new chip's pipe, a plug-in's resource) reads as itself with
+underscores as spaces, so nothing is ever lost for want of a word.
+"""
+
+from __future__ import annotations
+
+from kprof.model import KernelReport
+from kprof.units import percent
+
+BOUNDS = {
+    "dram": "DRAM",
+    "l2": "L2 cache",
+    "l1": "L1 cache",
+    "shared": "Shared memory",
+    "fp64": "FP64",
+    "fp32": "FP32",
+    "fp16": "FP16",
+    "tensor": "Tensor cores",
+    "int": "Integer",
+    "xu": "Special functions",
+    "issue": "Issue slots",
+    "latency": "Latency",
+    "launch": "Launch size",
+    "balanced": "Balanced",
+    "unknown": "Unknown",
+}
+
+_BUSY = {
+    "dram": "DRAM bandwidth",
+    "l2": "L2 cache bandwidth",
+    "l1": "The L1 cache",
+    "shared": "Shared memory",
+    "fp64": "The FP64 pipe",
+    "fp32": "The FP32 pipe",
+    "fp16": "The FP16 pipe",
+    "tensor": "The tensor pipe",
+    "int": "The integer pipe",
+    "xu": "The special-function pipe",
+    "issue": "The instruction issue rate",
+}
+
+_RESOURCES = {
+    "dram": "DRAM",
+    "l2": "the L2 cache",
+    "l1": "the L1 cache",
+    "shared": "shared memory",
+    "issue": "instruction issue",
+    "math": "a math pipe",
+    "int": "the integer pipe",
+    "xu": "the special-function pipe",
+    "fp64": "the FP64 pipe",
+    "fp32": "the FP32 pipe",
+    "fp16": "the FP16 pipe",
+    "tensor": "the tensor pipe",
+}
+
+_STALLS = {
+    "long_scoreboard": "waiting for global or local memory",
+    "short_scoreboard": "waiting for shared memory or special functions",
+    "mio_throttle": "shared-memory and special-function queue full",
+    "lg_throttle": "global-memory queue full",
+    "tex_throttle": "texture queue full",
+    "math_pipe_throttle": "math pipe busy",
+    "barrier": "waiting at a block barrier",
+    "membar": "waiting at a memory fence",
+    "wait": "fixed-latency dependency",
+    "no_instruction": "instruction fetch",
+    "no_instructions": "instruction fetch",
+    "branch_resolving": "resolving a branch",
+    "imc_miss": "constant-cache miss",
+    "drain": "draining stores at exit",
+    "dispatch_stall": "dispatcher stalled",
+    "sleeping": "sleeping",
+    "gmma": "waiting for warp-group matrix instructions",
+    "warpgroup_arrive": "waiting for the warp group",
+    "not_selected": "ready, another warp was picked",
+    "selected": "issuing",
+    "misc": "other reasons",
+}
+
+_PRECISIONS = {"fp64", "fp32", "fp16", "bf16", "tf32", "fp8", "fp4", "int8", "int4", "int1"}
+_ACRONYMS = {
+    "alu", "adu", "cbu", "fma", "fp16", "fp32", "fp64", "lsu", "xu", "tex", "tma", "dram", "l1",
+    "l2", "gpu", "sm",
+}  # fmt: skip
+
+
+def spoken(term: str) -> str:
+    """Return a term of the model as words: ``shared_memory`` is ``shared memory``."""
+    words = term.replace("_", " ").split()
+    return " ".join(word.upper() if word in _ACRONYMS else word for word in words)
+
+
+def bound_label(bound: str) -> str:
+    """Return a bound's short label: ``dram`` is ``DRAM``."""
+    return BOUNDS.get(bound, spoken(bound))
+
+
+def stall_meaning(reason: str) -> str:
+    """Return what warps with this stall reason wait for, empty where kprof has no word."""
+    return _STALLS.get(reason, "")
+
+
+def roof_label(roof: str) -> str:
+    """Return a roof's label: ``tensor_bf16`` is ``Tensor BF16``, ``dram`` is ``DRAM``."""
+    family, _, kind = roof.partition("_")
+    if family == "tensor":
+        parts = kind.split("_")
+        return "Tensor " + " ".join(p.upper() if p in _PRECISIONS else p for p in parts)
+    return {"dram": "DRAM", "l2": "L2", "l1": "L1"}.get(roof, roof.upper())
+
+
+def verdict(kernel: KernelReport) -> str:
+    """Say in one sentence what limits the kernel, without advice."""
+    if kernel.bound == "unknown":
+        return "What limits this kernel is unknown: the report lacks the counters that would tell."
+    busiest = _busiest(kernel)
+    if kernel.bound in _BUSY:
+        tail = f", at {percent(kernel.limiter.pct)} of its peak" if kernel.limiter else ""
+        return f"{_BUSY[kernel.bound]} is the limit{tail}."
+    if kernel.bound == "latency":
+        return f"Latency is the limit: no unit was busy{busiest}."
+    if kernel.bound == "launch":
+        return f"The launch is too small to keep the GPU busy{busiest}."
+    return f"No single unit is the limit: several are about equally busy{busiest}."
+
+
+def _busiest(kernel: KernelReport) -> str:
+    if kernel.limiter is None:
+        return ""
+    unit = _RESOURCES.get(kernel.limiter.resource, spoken(kernel.limiter.resource))
+    return f", the busiest, {unit}, reached {percent(kernel.limiter.pct)} of its peak"

@@ -1,0 +1,211 @@
+"use strict";
+(() => {
+  const root = document.documentElement;
+  root.classList.add("js");
+  const all = (selector, from = document) => [...from.querySelectorAll(selector)];
+  const data = JSON.parse(document.getElementById("kprof-data").textContent);
+
+  // ---- light and dark -----------------------------------------------------------------------
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const themeButton = document.getElementById("theme");
+  const remembered = () => { try { return localStorage.getItem("kprof-theme"); } catch { return null; } };
+  const isDark = () => (root.dataset.theme || (system.matches ? "dark" : "light")) === "dark";
+  const nameTheme = () => { themeButton.textContent = isDark() ? "Light" : "Dark"; };
+  const saved = remembered();
+  if (saved === "light" || saved === "dark") root.dataset.theme = saved;
+  nameTheme();
+  themeButton.addEventListener("click", () => {
+    root.dataset.theme = isDark() ? "light" : "dark";
+    try { localStorage.setItem("kprof-theme", root.dataset.theme); } catch { /* a file: page may not store */ }
+    nameTheme();
+    draw();
+  });
+  system.addEventListener("change", () => { nameTheme(); draw(); });
+
+  // Custom properties hold light-dark(): only a real element tells which of the two it is.
+  const probe = document.createElement("span");
+  probe.hidden = true;
+  document.body.append(probe);
+  const colour = (name, alpha = 1) => {
+    probe.style.color = `var(--${name})`;
+    const parts = getComputedStyle(probe).color.match(/[\d.]+/g);
+    return `rgba(${parts.slice(0, 3).join(",")},${alpha})`;
+  };
+
+  // ---- choosing a kernel --------------------------------------------------------------------
+  let chosen = null;
+  function reveal(scroll) {
+    const match = /^#k(\d+)$/.exec(location.hash);
+    const target = match && document.getElementById(location.hash.slice(1));
+    all(".chosen").forEach((element) => element.classList.remove("chosen"));
+    chosen = null;
+    if (target) {
+      for (let up = target; up; up = up.parentElement?.closest("details")) if (up.matches("details")) up.open = true;
+      const kernel = target.closest(".kernel");
+      (kernel || target).classList.add("chosen");
+      chosen = kernel ? Number(kernel.dataset.kernel) : Number(match[1]);
+      if (scroll) {
+        (kernel || target).scrollIntoView({ block: "start" });
+        if (kernel) target.focus({ preventScroll: true });
+      }
+    }
+    mark();
+  }
+  addEventListener("hashchange", () => reveal(true));
+  function choose(index) {
+    if (location.hash === `#k${index}`) reveal(true);
+    else location.hash = `k${index}`;
+  }
+
+  all("[data-fold]").forEach((button) => button.addEventListener("click", () => {
+    all(".kernel").forEach((kernel) => { kernel.open = button.dataset.fold === "open"; });
+  }));
+  // Paper cannot unfold: print what the reader has open, and every kernel's own section.
+  addEventListener("beforeprint", () => all(".kernel").forEach((kernel) => { kernel.open = true; }));
+
+  // ---- the ranked table ---------------------------------------------------------------------
+  const table = document.getElementById("ranked");
+  const rows = all("tbody tr[data-rank]", table);
+  const textual = new Set(["name", "bound"]);
+  function sortBy(heading) {
+    const key = heading.dataset.sort;
+    const rising = heading.getAttribute("aria-sort") === "descending" || (heading.getAttribute("aria-sort") === null && (textual.has(key) || key === "rank"));
+    all("th", table).forEach((other) => other.removeAttribute("aria-sort"));
+    heading.setAttribute("aria-sort", rising ? "ascending" : "descending");
+    const sign = rising ? 1 : -1;
+    const value = (row) => (textual.has(key) ? row.dataset[key].toLowerCase() : row.dataset[key] === "" ? null : Number(row.dataset[key]));
+    rows.sort((a, b) => {
+      const x = value(a), y = value(b);
+      if (x === null || y === null) return (x === null) - (y === null) || a.dataset.rank - b.dataset.rank;
+      return sign * (x < y ? -1 : x > y ? 1 : 0) || a.dataset.rank - b.dataset.rank;
+    });
+    rows[0]?.parentElement.append(...rows);
+  }
+  all("th[data-sort]", table).forEach((heading) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.append(...heading.childNodes);
+    button.addEventListener("click", () => sortBy(heading));
+    heading.append(button);
+  });
+  const filter = document.getElementById("filter");
+  filter.addEventListener("input", () => {
+    const wanted = filter.value.trim().toLowerCase();
+    let shown = 0;
+    rows.forEach((row) => {
+      row.hidden = wanted !== "" && !row.textContent.toLowerCase().includes(wanted);
+      shown += !row.hidden;
+    });
+    document.getElementById("filtered").textContent = wanted ? `${shown} of ${rows.length} shown` : "";
+  });
+
+  // ---- the roofline -------------------------------------------------------------------------
+  const figures = all(".roofline").map((element) => ({ element, plot: element.querySelector(".plot"), spec: data.rooflines[element.dataset.device] }));
+  figures.forEach((figure) => {
+    figure.level = figure.spec.level;
+    all("input[type=radio]", figure.element).forEach((input) => input.addEventListener("change", () => {
+      figure.level = input.value;
+      drawOne(figure);
+    }));
+  });
+
+  function traces({ spec, level }) {
+    return spec.data.map((trace) => {
+      const { meta } = trace;
+      const x = meta.x ? meta.x[level] : trace.x;
+      if (meta.kind === "kernels") {
+        return { ...trace, x, marker: { ...trace.marker, color: colour(`b-${meta.bound}`), line: rings(trace) } };
+      }
+      const main = meta.kind === "slope" ? meta.level === level : meta.used;
+      return { ...trace, x, line: { color: colour("ink", main ? 0.8 : 0.35), width: main ? 1.8 : 1.2, dash: main ? "solid" : "dot" } };
+    });
+  }
+  function rings(trace) {
+    return {
+      color: trace.customdata.map((index) => colour(index === chosen ? "ink" : "panel")),
+      width: trace.customdata.map((index) => (index === chosen ? 3 : 1.2)),
+    };
+  }
+
+  // Labels stand where they do not cover each other: roofs in use first, then what still fits.
+  function labels({ spec, level, plot }) {
+    const [x0, x1] = spec.layout.xaxis.range, [y0, y1] = spec.layout.yaxis.range;
+    const { l, r, t, b } = spec.layout.margin;
+    const perX = (plot.clientWidth - l - r) / (x1 - x0), perY = (plot.clientHeight - t - b - 26) / (y1 - y0);
+    const font = (main) => ({ size: 11, color: colour(main ? "ink" : "muted") });
+    const taken = [];
+    const flats = spec.data.filter((trace) => trace.meta.kind === "flat")
+      .sort((a, c) => c.meta.used - a.meta.used || c.y[0] - a.y[0])
+      .filter((trace) => {
+        const y = Math.log10(trace.y[0]);
+        const free = taken.every((other) => Math.abs(other - y) * perY >= 14);
+        if (free) taken.push(y);
+        return free;
+      })
+      .map((trace) => ({ x: x1, y: Math.log10(trace.y[0]), text: trace.meta.label, xanchor: "right", yanchor: "bottom", showarrow: false, font: font(trace.meta.used) }));
+    const slopes = spec.data.filter((trace) => trace.meta.kind === "slope").map((trace) => {
+      const start = Math.max(x0, Math.log10(trace.x[0]) + y0 - Math.log10(trace.y[0]));
+      const end = Math.log10(trace.x[1]);
+      const x = start + 0.45 * (end - start);
+      const y = Math.log10(trace.y[0]) + x - Math.log10(trace.x[0]);
+      return { x, y, text: trace.meta.label, textangle: (-Math.atan2(perY, perX) * 180) / Math.PI, xanchor: "center", yanchor: "middle", xshift: -7 * Math.sin(Math.atan2(perY, perX)), yshift: 9 * Math.cos(Math.atan2(perY, perX)), showarrow: false, font: font(trace.meta.level === level) };
+    });
+    return [...flats, ...slopes];
+  }
+
+  function layout(figure) {
+    const { spec, level } = figure;
+    const axis = { gridcolor: colour("line"), linecolor: colour("line"), tickfont: { color: colour("muted") } };
+    const title = (text) => ({ text, font: { size: 13, color: colour("muted") } });
+    const name = { dram: "DRAM", l2: "L2", l1: "L1" }[level];
+    return {
+      ...spec.layout,
+      xaxis: { ...spec.layout.xaxis, ...axis, title: title(`Arithmetic intensity at ${name} (FLOP/byte)`) },
+      yaxis: { ...spec.layout.yaxis, ...axis, title: title(spec.layout.yaxis.title.text) },
+      annotations: labels(figure),
+      paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
+      font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("ink") },
+      hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("line"), font: { color: colour("ink") }, align: "left" },
+      uirevision: "kept",
+    };
+  }
+
+  function drawOne(figure) {
+    if (!window.Plotly) return;
+    figure.element.classList.add("drawn");
+    const first = !figure.plot.data;
+    Plotly.react(figure.plot, traces(figure), layout(figure), {
+      displaylogo: false, responsive: true, scrollZoom: false,
+      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+    });
+    if (first) {
+      figure.plot.on("plotly_click", (event) => {
+        const index = event.points.map((point) => point.customdata).find((value) => value !== undefined);
+        if (index !== undefined) choose(index);
+      });
+      let width = figure.plot.clientWidth;
+      new ResizeObserver(() => {
+        if (figure.plot.clientWidth === width || !figure.plot.clientWidth) return;
+        width = figure.plot.clientWidth;
+        Plotly.relayout(figure.plot, { annotations: labels(figure) });
+      }).observe(figure.plot);
+    }
+  }
+  const draw = () => figures.forEach(drawOne);
+  const mark = () => draw();
+
+  // plotly.js is packed to a third of its size; where it cannot be unpacked the drawing stays.
+  async function unpack() {
+    const packed = document.getElementById("plotly-packed");
+    if (!packed || typeof DecompressionStream === "undefined") return;
+    const bytes = Uint8Array.from(atob(packed.textContent.trim()), (letter) => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    const script = document.createElement("script");
+    script.textContent = await new Response(stream).text();
+    document.head.append(script);
+    draw();
+  }
+
+  reveal(location.hash !== "");
+  unpack();
+})();
