@@ -12,18 +12,31 @@ constexpr unsigned kBlockRows = 8;
 constexpr unsigned kPerThread = kTileHeight / kBlockRows;
 constexpr unsigned kPatchWidth = kTileWidth + 2;
 constexpr unsigned kPatchHeight = kTileHeight + 2;
+constexpr unsigned kThreads = kTileWidth * kBlockRows;
+constexpr unsigned kLoads = (kPatchWidth * kPatchHeight + kThreads - 1) / kThreads;  // per thread
 
-__device__ void load_patch(const float* image, int width, int height,
-                           float (&patch)[kPatchHeight][kPatchWidth]) {
+// Every thread first loads all of its share, then stores it: five loads in flight instead of one.
+// Outside of the image it reads the nearest pixel and drops it, which needs no branch.
+__device__ void load_patch(const float* __restrict__ image, int width, int height,
+                           float* __restrict__ patch) {
   const int left = static_cast<int>(blockIdx.x * kTileWidth) - 1;
   const int top = static_cast<int>(blockIdx.y * kTileHeight) - 1;
-  for (unsigned j = threadIdx.y; j < kPatchHeight; j += kBlockRows) {
-    const int row = top + static_cast<int>(j);
-    for (unsigned i = threadIdx.x; i < kPatchWidth; i += kTileWidth) {
-      const int column = left + static_cast<int>(i);
-      const bool inside = row >= 0 && row < height && column >= 0 && column < width;
-      patch[j][i] = inside ? image[row * width + column] : 0.0f;
-    }
+  const unsigned thread = threadIdx.y * kTileWidth + threadIdx.x;
+  float values[kLoads];
+#pragma unroll
+  for (unsigned k = 0; k < kLoads; ++k) {
+    const unsigned i = thread + k * kThreads;
+    const int row = top + static_cast<int>(i / kPatchWidth);
+    const int column = left + static_cast<int>(i % kPatchWidth);
+    const int near_row = min(max(row, 0), height - 1);
+    const int near_column = min(max(column, 0), width - 1);
+    const float value = image[near_row * width + near_column];
+    values[k] = row == near_row && column == near_column ? value : 0.0f;
+  }
+#pragma unroll
+  for (unsigned k = 0; k < kLoads; ++k) {
+    const unsigned i = thread + k * kThreads;
+    if (i < kPatchWidth * kPatchHeight) patch[i] = values[k];
   }
 }
 
@@ -37,7 +50,7 @@ __global__ void depthwise_conv_tiled(const float* __restrict__ input,
 
   float weight[9];
   for (unsigned i = 0; i < 9; ++i) weight[i] = weights[blockIdx.z % shape.channels * 9 + i];
-  load_patch(input + plane, width, height, patch);
+  load_patch(input + plane, width, height, &patch[0][0]);
   __syncthreads();
 
   float sum[kPerThread] = {};

@@ -9,13 +9,21 @@ __constant__ float coefficients[kDegree + 1];
 
 __global__ void polynomial_float(const float* __restrict__ input, float* __restrict__ output,
                                   std::size_t count) {
-  const std::size_t i = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x;
-  if (i >= count) return;
-  const float x = input[i];
-  float sum = 0;
+  const std::size_t first =
+      static_cast<std::size_t>(blockIdx.x) * kThreads * kPerThread + threadIdx.x;
+  float x[kPerThread];
+  float sum[kPerThread] = {};
+  for (int j = 0; j < kPerThread; ++j) {
+    const std::size_t i = first + j * kThreads;
+    x[j] = i < count ? input[i] : 0.0f;
+  }
 #pragma unroll
-  for (int k = kDegree; k >= 0; --k) sum = sum * x + coefficients[k];
-  output[i] = static_cast<float>(sum);
+  for (int k = kDegree; k >= 0; --k)
+    for (int j = 0; j < kPerThread; ++j) sum[j] = sum[j] * x[j] + coefficients[k];
+  for (int j = 0; j < kPerThread; ++j) {
+    const std::size_t i = first + j * kThreads;
+    if (i < count) output[i] = static_cast<float>(sum[j]);
+  }
 }
 
 int main(int argc, char** argv) {

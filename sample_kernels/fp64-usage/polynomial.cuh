@@ -5,6 +5,7 @@
 
 constexpr unsigned kThreads = 256;
 constexpr int kDegree = 96;
+constexpr int kPerThread = 4;  // polynomials evaluated side by side share each coefficient
 
 using Evaluate = void (*)(const float*, float*, std::size_t);
 
@@ -32,7 +33,7 @@ inline int evaluate_and_check(const char* name, Evaluate kernel, std::size_t cou
                               const std::vector<float>& coefficients) {
   const std::vector<float> input = arguments_in_half(count);
   sample::DeviceArray<float> device_input(input), output(count);
-  kernel<<<sample::blocks_for(count, kThreads), kThreads>>>(device_input.get(), output.get(),
+  kernel<<<sample::blocks_for(count, kThreads * kPerThread), kThreads>>>(device_input.get(), output.get(),
                                                             count);
   CUDA_CHECK_LAUNCH();
   return sample::compare_sampled(

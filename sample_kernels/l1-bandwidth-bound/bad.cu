@@ -43,5 +43,5 @@ int main(int argc, char** argv) {
             sum += own[(i % kThreads + read * kWarp) % kQuads * 4 + k];
         return sum * static_cast<double>(reads / kCycle);
       },
-      {1e-2, 1e-3});
+      {5e-2, 1e-3});
 }

@@ -1,6 +1,6 @@
 // Shows: a per-thread array indexed by data: registers have no index, so it lives in local memory
 // Expect: local-memory-traffic
-// Arguments: [threads = 270336]
+// Arguments: [threads = 540672]
 //
 // Every count is a load and a store through the L1 cache. good.cu indexes with constants only.
 #include "histogram.cuh"

@@ -1,6 +1,6 @@
 // Shows: the same counts with constant indices: the array stays in registers
 // Expect: none of the memory rules
-// Arguments: [threads = 270336]
+// Arguments: [threads = 540672]
 //
 // Sixteen compares per element cost less than a round trip to local memory.
 #include "histogram.cuh"

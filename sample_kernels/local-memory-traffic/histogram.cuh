@@ -12,7 +12,7 @@ using Histogram = void (*)(const std::uint32_t*, std::uint32_t*, std::size_t);
 // The data lies so that the threads of a warp read neighbouring words; so do the counts.
 inline int histogram_and_check(const char* name, Histogram kernel, int argc, char** argv) {
   const std::size_t threads =
-      sample::argument(argc, argv, 1, "threads", 132 * 2048, 1, std::size_t{1} << 26);
+      sample::argument(argc, argv, 1, "threads", 132 * 2048 * 2, 1, std::size_t{1} << 26);
   sample::no_more_arguments(argc, 1);
   std::vector<std::uint32_t> data(threads * kPerThread);
   for (std::size_t i = 0; i < data.size(); ++i)

@@ -1,6 +1,6 @@
 // Shows: launch bounds that leave 32 registers to a thread that needs about 80: the rest spills
 // Expect: local-memory-traffic
-// Arguments: [elements = 2162688]
+// Arguments: [elements = 540672]
 //
 // __launch_bounds__(1024, 2) promises 2,048 threads per SM. The compiler keeps the promise by
 // parking sums in local memory, with a store and a load around each use.
@@ -18,6 +18,7 @@ __global__ void __launch_bounds__(kThreads, 2)
   const std::size_t i = static_cast<std::size_t>(blockIdx.x) * kThreads + threadIdx.x;
   if (i >= count) return;
   float sums[kSums] = {};
+#pragma unroll 1
   for (unsigned pass = 0; pass < kPasses; ++pass) {
     const float value = input[pass * count + i];
 #pragma unroll
@@ -31,7 +32,7 @@ __global__ void __launch_bounds__(kThreads, 2)
 
 int main(int argc, char** argv) {
   const std::size_t count =
-      sample::argument(argc, argv, 1, "elements", 132 * 2048 * 8, 1, std::size_t{1} << 28);
+      sample::argument(argc, argv, 1, "elements", 132 * 2048 * 2, 1, std::size_t{1} << 28);
   sample::no_more_arguments(argc, 1);
 
   const std::vector<float> input = sample::random_floats(count * kPasses, 19);

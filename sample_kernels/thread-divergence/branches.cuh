@@ -8,14 +8,16 @@ constexpr int kSteps = 256;
 
 using Recur = void (*)(const float*, float*, std::size_t);
 
-// Both converge, so a rounding difference does not grow.
-__host__ __device__ inline float quadratic(float x) {
-  for (int step = 0; step < kSteps; ++step) x = 0.25f * x * x + 0.5f;
+// Both converge, so a rounding difference does not grow; where to depends on `a`.
+__host__ __device__ inline float quadratic(float a) {
+  float x = a;
+  for (int step = 0; step < kSteps; ++step) x = 0.25f * x * x + 0.5f * a;
   return x;
 }
 
-__host__ __device__ inline float cubic(float x) {
-  for (int step = 0; step < kSteps; ++step) x = 0.125f * x * x * x - 0.25f * x + 0.375f;
+__host__ __device__ inline float cubic(float a) {
+  float x = a;
+  for (int step = 0; step < kSteps; ++step) x = 0.125f * x * x * x - 0.25f * x + 0.375f * a;
   return x;
 }
 

@@ -11,18 +11,19 @@ __global__ void transpose_unpadded(const float* __restrict__ input, float* __res
   __shared__ float tile[kTile][kTile];
 
   unsigned column = blockIdx.x * kTile + threadIdx.x;
-  for (unsigned j = threadIdx.y; j < kTile; j += kRows) {
-    const unsigned row = blockIdx.y * kTile + j;
+  for (unsigned j = 0; j < kTile; j += kRows) {
+    const unsigned row = blockIdx.y * kTile + threadIdx.y + j;
     if (row < rows && column < columns)
-      tile[j][threadIdx.x] = input[static_cast<std::size_t>(row) * columns + column];
+      tile[threadIdx.y + j][threadIdx.x] =
+          input[static_cast<std::size_t>(row) * columns + column];
   }
   __syncthreads();
 
   column = blockIdx.y * kTile + threadIdx.x;  // of the output, whose rows are the input's columns
-  for (unsigned j = threadIdx.y; j < kTile; j += kRows) {
-    const unsigned row = blockIdx.x * kTile + j;
+  for (unsigned j = 0; j < kTile; j += kRows) {
+    const unsigned row = blockIdx.x * kTile + threadIdx.y + j;
     if (row < columns && column < rows) {
-      const float value = tile[threadIdx.x][j];  // one column: one bank
+      const float value = tile[threadIdx.x][threadIdx.y + j];  // one column: one bank
       output[static_cast<std::size_t>(row) * rows + column] = value;
     }
   }
