@@ -1,0 +1,224 @@
+"""Which unit is really busiest, and what that means for the kernel.
+
+NVIDIA's two Speed Of Light percentages are maxima over unlike units: "compute" is a load/store
+queue or the issue rate more often than a math pipe. kprof looks at the constituents instead and
+names the one on top (docs/decisions/0003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kprof import metrics as m
+from kprof.model import Bound, Kernel, Limiter
+
+# A unit is "the limiter" from here on: NVIDIA's SOLBottleneck rule calls everything below 60 %
+# latency bound (ncu 2025.3, sections/SpeedOfLight.py).
+BUSY_PCT = 60.0
+# With a level missing from the report, the top one is named only when it leaves no room above it.
+SURELY_BUSY_PCT = 80.0
+# kprof's own: the multiply-add pipe takes this share of the issue slots, so the kernel is bound
+# by arithmetic rather than by issuing something else. Unsourced.
+PIPE_FILLS_ISSUE = 0.8
+# kprof's own: wgmma reads its operands through the shared-memory data stage, which then shows
+# within this factor of the tensor pipe that is the real limit. Unsourced.
+TENSOR_FEEDS_ON_SHARED = 0.9
+# kprof's own: two unlike units this close to each other at the top are a tie. Unsourced.
+TIE_POINTS = 2.0
+# Below this a launch is mostly start-up (docs/metrics.md: 0.5-2 us of it is in ncu's duration).
+LAUNCH_BOUND_S = 5e-6
+# Whole-graph durations include set-up; then no busy SM shows (docs/metrics.md, gate Q10).
+INFLATED_ACTIVE_SHARE = 0.25
+INFLATED_MIN_S = 20e-6
+
+MATRIX_OPCODES = ("MMA",)
+FP32_OPCODES = frozenset({"FFMA", "FADD", "FMUL", "FFMA2", "FADD2", "FMUL2"})
+
+
+@dataclass(frozen=True, slots=True)
+class Utilisation:
+    """How busy one unit was.
+
+    Attributes:
+        metric: full ncu metric name.
+        kind: class of unit, a key of ``metrics.UNITS``.
+        pct: percent of its peak over elapsed cycles.
+    """
+
+    metric: str
+    kind: str
+    pct: float
+
+
+def utilisations(kernel: Kernel) -> tuple[Utilisation, ...]:
+    """Return every unit with a known utilisation, busiest first."""
+    found = [
+        Utilisation(name, kind, kernel.metrics[name])
+        for name, kind in m.UNIT_CLASS.items()
+        if name in kernel.metrics
+    ]
+    return tuple(sorted(found, key=lambda unit: (-unit.pct, unit.metric)))
+
+
+def busiest(kernel: Kernel, kinds: Iterable[str]) -> Utilisation | None:
+    """Return the busiest unit of the given classes, None when none of them is known."""
+    wanted = frozenset(kinds)
+    return next((unit for unit in utilisations(kernel) if unit.kind in wanted), None)
+
+
+def limiter(kernel: Kernel) -> Limiter | None:
+    """Return the busiest unit with its resource class, however busy it is.
+
+    None when the report does not show every level (device memory, L2, L1, issue) and what it
+    shows is not busy enough to exclude the others, or when the duration is not the kernel's.
+    """
+    units = utilisations(kernel)
+    if not units or has_inflated_duration(kernel):
+        return None
+    top = _really_first(kernel, units)
+    if top.pct < SURELY_BUSY_PCT and not covers_every_level(kernel):
+        return None
+    return Limiter(top.metric, _resource(kernel, top), top.pct)
+
+
+def bound(kernel: Kernel) -> Bound:
+    """Say what the hardware was busiest with.
+
+    A resource when a unit reached 60 %; ``balanced`` for a tie of unlike units; ``launch`` when
+    nothing was busy because there was too little work; ``latency`` when nothing was busy
+    otherwise; ``unknown`` when the report cannot tell.
+    """
+    top = limiter(kernel)
+    if top is None:
+        return "unknown"
+    if top.pct >= BUSY_PCT:
+        return "balanced" if _is_tie(kernel, top) else _as_bound(top.resource)
+    return "launch" if is_too_small(kernel) else "latency"
+
+
+def covers_every_level(kernel: Kernel) -> bool:
+    """Say whether each level a kernel can wait for is measured.
+
+    Chips whose device memory has no counters (compute capability 8.7, 11.0, 12.1) are never
+    covered: a kernel bound by their memory would look idle.
+    """
+    return all(quantity.read(kernel.metrics) is not None for quantity in m.COVERAGE)
+
+
+def is_too_small(kernel: Kernel) -> bool:
+    """Say whether the launch is too short, or has too few blocks, to fill the GPU."""
+    if kernel.duration_s is not None and kernel.duration_s < LAUNCH_BOUND_S:
+        return True
+    blocks, sms = m.GRID_BLOCKS.read(kernel.metrics), m.SM_COUNT.read(kernel.metrics)
+    return blocks is not None and sms is not None and blocks < sms
+
+
+def has_inflated_duration(kernel: Kernel) -> bool:
+    """Say whether the duration holds much more than the kernel (gate Q10).
+
+    Seen when a CUDA graph is profiled as one workload: 240-380 us on every launch. A grid that
+    leaves most SMs without a block looks alike through its mean, so the busiest SM decides.
+    """
+    active = m.SM_CYCLES_ACTIVE_MAX.read(kernel.metrics)
+    elapsed = m.SM_CYCLES_ELAPSED.read(kernel.metrics)
+    if active is None or not elapsed or (kernel.duration_s or 0.0) <= INFLATED_MIN_S:
+        return False
+    return active / elapsed < INFLATED_ACTIVE_SHARE
+
+
+def runs_matrix_instructions(kernel: Kernel) -> bool | None:
+    """Say whether the SASS has tensor-core instructions, None when the opcode mix is unknown.
+
+    ``HFMA2.MMA`` is a half-precision FMA that runs on the same pipe, not a matrix product.
+    """
+    if not kernel.opcodes:
+        return None
+    return any(name.endswith(MATRIX_OPCODES) for name in kernel.opcodes)
+
+
+def shared_memory_share(kernel: Kernel) -> float | None:
+    """Return the share (0..1) of L1 data-stage wavefronts that shared memory causes."""
+    total = m.L1_WAVEFRONTS.read(kernel.metrics)
+    shared = m.SHARED_WAVEFRONTS_HARDWARE.read(kernel.metrics)
+    if shared is None:
+        shared = m.SHARED_WAVEFRONTS.read(kernel.metrics)
+    if shared is None or not total:
+        return None
+    return min(shared / total, 1.0)
+
+
+def _really_first(kernel: Kernel, units: tuple[Utilisation, ...]) -> Utilisation:
+    """Return the top unit, looking past units that are only busy because another one is."""
+    top = units[0]
+    if top.kind == "issue":
+        fma = busiest(kernel, ("fma",))
+        if fma is not None and fma.pct >= PIPE_FILLS_ISSUE * top.pct and _is_fp32(kernel, fma):
+            return fma
+    if top.kind in {"l1_data", "l1_front"}:
+        tensor = busiest(kernel, ("tensor",))
+        if tensor is not None and tensor.pct >= TENSOR_FEEDS_ON_SHARED * top.pct:
+            return tensor
+    return top
+
+
+def _resource(kernel: Kernel, unit: Utilisation) -> str:
+    if unit.kind in {"l1_data", "l1_front"}:
+        share = shared_memory_share(kernel)
+        return "shared" if share is not None and share >= 0.5 else "l1"
+    if unit.kind == "fma":
+        return "fp32" if _is_fp32(kernel, unit) else "int"
+    if unit.kind == "tensor":
+        return "fp16" if runs_matrix_instructions(kernel) is False else "tensor"
+    return {"alu": "int", "control": "issue"}.get(unit.kind, unit.kind)
+
+
+def _is_fp32(kernel: Kernel, fma: Utilisation) -> bool:
+    """Say whether floating-point work fills the multiply-add pipe, which integer IMAD shares."""
+    by_opcode = _fp32_share_by_opcode(kernel)
+    if by_opcode is not None:
+        return by_opcode >= 0.5
+    rate = fp32_instruction_pct(kernel)
+    return rate is None or rate >= 0.5 * fma.pct
+
+
+def _fp32_share_by_opcode(kernel: Kernel) -> float | None:
+    on_pipe = {
+        name: n for name, n in kernel.opcodes.items() if name in FP32_OPCODES or name[:4] == "IMAD"
+    }
+    total = sum(on_pipe.values())
+    if not total:
+        return None
+    return sum(n for name, n in on_pipe.items() if name in FP32_OPCODES) / total
+
+
+def fp32_instruction_pct(kernel: Kernel) -> float | None:
+    """Return FP32 thread instructions as percent of what the FMA pipe could execute."""
+    counts = [quantity.read(kernel.metrics) for quantity in m.FP32_INSTRUCTIONS]
+    peak = m.FFMA_PEAK.read(kernel.metrics)
+    clock = m.SM_CLOCK.read(kernel.metrics)
+    if None in counts or not peak or not clock or not kernel.duration_s:
+        return None
+    return 100.0 * sum(c for c in counts if c is not None) / (peak * clock * kernel.duration_s)
+
+
+def _is_tie(kernel: Kernel, top: Limiter) -> bool:
+    if top.pct < SURELY_BUSY_PCT or top.resource in {"tensor", "fp32", "issue"}:
+        return False  # their operands and issue slots are busy with the same work
+    for unit in utilisations(kernel):
+        if unit.pct < top.pct - TIE_POINTS:
+            break
+        if unit.kind in {"dram", "l2", "l1_data", "fp64", "xu"}:
+            other = _resource(kernel, unit)
+            if other != top.resource:
+                return True
+    return False
+
+
+def _as_bound(resource: str) -> Bound:
+    table: dict[str, Bound] = {
+        "dram": "dram", "l2": "l2", "l1": "l1", "shared": "shared", "fp64": "fp64",
+        "fp32": "fp32", "fp16": "fp16", "tensor": "tensor", "int": "int", "xu": "xu",
+        "issue": "issue",
+    }  # fmt: skip
+    return table[resource]

@@ -1,0 +1,90 @@
+"""Occupancy: what was reached, what the launch allows, what limits it, what would change it."""
+
+from __future__ import annotations
+
+import math
+
+from kprof import metrics as m
+from kprof.model import Kernel, Launch, Occupancy, WhatIf
+
+FULL_PCT = 99.9
+WARP = 32
+# (curve, launch field, name of the change, unit)
+_CURVES = {
+    "registers": ("launch__occupancy_per_register_count", "registers per thread"),
+    "shared_memory": ("launch__occupancy_per_shared_mem_size", "bytes of shared memory per block"),
+}
+
+
+def occupancy(kernel: Kernel) -> Occupancy:
+    """Return theoretical and achieved occupancy with every limiter that ties for the smallest."""
+    return Occupancy(
+        theoretical_pct=m.THEORETICAL_OCCUPANCY.read(kernel.metrics),
+        achieved_pct=m.ACHIEVED_OCCUPANCY.read(kernel.metrics),
+        limiters=limiters(kernel),
+        what_if=tuple(
+            found for name in limiters(kernel) if (found := _what_if(kernel, name)) is not None
+        ),
+    )
+
+
+def limiters(kernel: Kernel) -> tuple[str, ...]:
+    """Return the limits that tie for the fewest blocks per SM.
+
+    Empty at full occupancy (nothing limits) and when the limits are unknown. ``block_size`` is
+    the warp slots running out, ``block_count`` the block slots.
+    """
+    theoretical = m.THEORETICAL_OCCUPANCY.read(kernel.metrics)
+    if theoretical is not None and theoretical >= FULL_PCT:
+        return ()
+    limits = {
+        name: kernel.metrics[metric]
+        for name, metric in m.OCCUPANCY_LIMITS.items()
+        if metric in kernel.metrics
+    }
+    if not limits:
+        return ()
+    smallest = min(limits.values())
+    return tuple(name for name, blocks in limits.items() if blocks == smallest)
+
+
+def blocks_per_sm(kernel: Kernel) -> int | None:
+    """Return how many blocks one SM holds at once, None when unknown."""
+    limits = [
+        kernel.metrics[metric] for metric in m.OCCUPANCY_LIMITS.values() if metric in kernel.metrics
+    ]
+    return int(min(limits)) if limits else None
+
+
+def _what_if(kernel: Kernel, name: str) -> WhatIf | None:
+    """Return the smallest reduction of one resource that fits another block, from ncu's curve."""
+    if name not in _CURVES or kernel.launch is None or kernel.launch.block is None:
+        return None
+    metric, noun = _CURVES[name]
+    now = _current(kernel.launch, name)
+    points = kernel.curves.get(metric, ())
+    if now is None or not points:
+        return None
+    warps = math.ceil(math.prod(kernel.launch.block) / WARP)
+    here = [y for x, y in points if x <= now]
+    if not here or not warps:
+        return None
+    better = [(x, y) for x, y in points if 0 < x < now and y > here[-1]]
+    maximum = kernel.metrics.get("device__attribute_max_warps_per_multiprocessor")
+    if not better or not maximum:
+        return None
+    x, y = max(better)
+    return WhatIf(
+        change=f"{x - now:+,.0f} {noun} (to {x:,.0f})".replace("-", "\u2212"),
+        blocks_per_sm=int(y // warps),
+        occupancy_pct=100.0 * y / maximum,
+    )
+
+
+def _current(launch: Launch, name: str) -> float | None:
+    if name == "registers":
+        registers = launch.registers_per_thread
+        return None if registers is None else float(registers)
+    parts = (launch.shared_static_bytes, launch.shared_dynamic_bytes)
+    known = [part for part in parts if part is not None]
+    return float(sum(known)) if known else None

@@ -1,0 +1,59 @@
+"""Shared-memory bank conflicts as excess wavefronts.
+
+The raw conflict counters count arbitration that costs nothing and miss instructions outside
+plain loads and stores; actual against ideal wavefronts, per instruction, does neither
+(docs/decisions/0004).
+"""
+
+from __future__ import annotations
+
+from kprof import metrics as m
+from kprof.model import Instruction, Kernel, SharedLine, SharedMemory
+
+WAVEFRONTS = m.SHARED_WAVEFRONTS.ways[0].metrics[0]
+IDEAL = m.SHARED_WAVEFRONTS_IDEAL.ways[0].metrics[0]
+
+
+def shared_memory(kernel: Kernel) -> SharedMemory | None:
+    """Return shared-memory access efficiency, None when it was not measured.
+
+    A kernel that was measured and uses no shared memory has zero wavefronts and no excess.
+    """
+    wavefronts = m.SHARED_WAVEFRONTS.read(kernel.metrics)
+    ideal = m.SHARED_WAVEFRONTS_IDEAL.read(kernel.metrics)
+    if wavefronts is None or ideal is None:
+        return None
+    return SharedMemory(
+        wavefronts=wavefronts,
+        ideal=ideal,
+        excess_pct=100.0 * (wavefronts - ideal) / wavefronts if wavefronts else 0.0,
+        by_source=tuple(_line(row) for row in accesses(kernel)),
+    )
+
+
+def accesses(kernel: Kernel) -> list[Instruction]:
+    """Return the instructions that access shared memory, most excess wavefronts first."""
+    rows = [row for row in kernel.instructions if row.values.get(WAVEFRONTS)]
+    return sorted(rows, key=lambda row: (-excess(row), -row.values[WAVEFRONTS], row.pc))
+
+
+def excess(row: Instruction) -> float:
+    """Return the wavefronts of an instruction beyond its ideal."""
+    return row.values.get(WAVEFRONTS, 0.0) - row.values.get(IDEAL, 0.0)
+
+
+def ways(row: Instruction) -> float | None:
+    """Return N of an N-way conflict: actual over ideal wavefronts (1 without conflict)."""
+    ideal = row.values.get(IDEAL)
+    return row.values[WAVEFRONTS] / ideal if ideal else None
+
+
+def _line(row: Instruction) -> SharedLine:
+    return SharedLine(
+        file=row.file,
+        line=row.line,
+        sass=row.sass,
+        pc=row.pc,
+        wavefronts=row.values[WAVEFRONTS],
+        ideal=row.values.get(IDEAL, 0.0),
+    )

@@ -1,0 +1,46 @@
+"""Why warps were not issuing: stall reasons as shares.
+
+Sampled stalls are preferred in their ``_not_issued`` form: a sample taken while the scheduler
+issued another warp cost no time (Nsight Compute Profiling Guide, "Warp sampling").
+"""
+
+from __future__ import annotations
+
+from kprof import metrics as m
+from kprof.model import Kernel
+
+# Not stalls: the warp was issuing, or could have.
+NOT_STALLS = frozenset({"selected", "not_selected"})
+# Fewer samples than this say nothing about one reason's share. kprof's own, unsourced.
+MIN_SAMPLES = 100.0
+_SPELLING = {"no_instructions": "no_instruction", "warpgroup_arrive": "gmma"}
+
+
+def stalls(kernel: Kernel) -> dict[str, float]:
+    """Return stall reason to its share (0..1) of stalled warp time, largest first.
+
+    Empty when the report has no stall data, or too few samples to speak of.
+    """
+    for form in (m.SAMPLED_STALL_NOT_ISSUED, m.SAMPLED_STALL, m.COUNTED_STALL):
+        amounts = _amounts(kernel, form)
+        total = sum(amounts.values())
+        enough = total > 0.0 if form is m.COUNTED_STALL else total >= MIN_SAMPLES
+        if enough:
+            ranked = sorted(amounts.items(), key=lambda item: (-item[1], item[0]))
+            return {reason: amount / total for reason, amount in ranked if amount > 0.0}
+    return {}
+
+
+def top_stall(kernel: Kernel) -> tuple[str, float] | None:
+    """Return the largest stall reason and its share, None without data."""
+    return next(iter(stalls(kernel).items()), None)
+
+
+def _amounts(kernel: Kernel, form: str) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for reason in m.STALL_REASONS:
+        amount = kernel.metrics.get(form.format(reason))
+        if amount is not None and reason not in NOT_STALLS and amount > 0.0:
+            name = _SPELLING.get(reason, reason)
+            found[name] = max(amount, found.get(name, 0.0))
+    return found
