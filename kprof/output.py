@@ -19,6 +19,8 @@ _FORMATS = {
     ".parquet": "parquet",
     ".md": "markdown",
     ".markdown": "markdown",
+    ".sarif": "sarif",
+    ".github": "github",
 }
 SUFFIXES = {
     "text": ".txt",
@@ -27,6 +29,8 @@ SUFFIXES = {
     "csv": ".csv",
     "parquet": ".parquet",
     "markdown": ".md",
+    "sarif": ".sarif",
+    "github": ".github",
 }
 
 

@@ -1,0 +1,80 @@
+"""From report files to diagnosed reports: one file's failure costs the others nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kprof.errors import KprofError
+from kprof.inputs import Failure
+from kprof.model import Profile, Report
+from kprof.rule import Rule
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """How reports are to be diagnosed.
+
+    Attributes:
+        rules: which rules to run, None for the catalogue.
+        kernel: only kernels whose demangled name this is found in, None for all.
+    """
+
+    rules: tuple[Rule, ...] | None = None
+    kernel: re.Pattern[str] | None = None
+
+    def of(self, path: Path) -> Report:
+        """Read and diagnose one report file.
+
+        Raises:
+            UnreadableReport: the file cannot be read.
+        """
+        from kprof.diagnosis import diagnose
+        from kprof.reader import load
+
+        profile = load(path, extra_metrics=self._metrics())
+        chosen, note = self._chosen(profile)
+        report = diagnose(chosen, rules=self.rules)
+        return replace(report, notes=(*report.notes, note)) if note else report
+
+    def of_all(
+        self, inputs: Sequence[Path | Failure], *, jobs: int = 1
+    ) -> Iterator[Report | Failure]:
+        """Diagnose several files, ``jobs`` at a time, and yield in the order of the inputs.
+
+        The work is done in reader processes, so threads are enough to keep them busy.
+        """
+        pool = ThreadPoolExecutor(max_workers=jobs)
+        try:
+            yield from pool.map(self._attempt, inputs)
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    def _attempt(self, path: Path | Failure) -> Report | Failure:
+        if isinstance(path, Failure):
+            return path
+        try:
+            return self.of(path)
+        except KprofError as error:
+            return Failure.of(path, error)
+
+    def _metrics(self) -> tuple[str, ...]:
+        rules = self.rules or ()
+        return tuple({name: None for rule in rules for q in rule.requires for name in q.names})
+
+    def _chosen(self, profile: Profile) -> tuple[Profile, str | None]:
+        if self.kernel is None:
+            return profile, None
+        kept = tuple(
+            kernel
+            for kernel in profile.kernels
+            if self.kernel.search(kernel.demangled or kernel.name)
+        )
+        note = (
+            f"{len(kept)} of {len(profile.kernels)} kernels are shown: "
+            f"those whose name matches {self.kernel.pattern!r}."
+        )
+        return replace(profile, kernels=kept), note

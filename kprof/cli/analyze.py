@@ -1,0 +1,160 @@
+"""``kprof analyze``: the diagnosis from existing report files."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import click
+
+from kprof.cli import delivery, options
+from kprof.cli.delivery import Destination
+from kprof.errors import KprofError
+from kprof.formats import Job
+from kprof.inputs import Failure, expand
+from kprof.model import Report
+from kprof.rule import Rule, registry, select
+
+COULD_NOT = 2
+THRESHOLD = 1
+
+
+@click.command(short_help="Diagnose existing .ncu-rep reports.")
+@click.argument("reports", nargs=-1, required=True, metavar="REPORT...", type=click.Path())
+@options.apply(
+    options.output,
+    options.formats,
+    options.open_page,
+    options.kernel,
+    options.rules,
+    options.rules_dir,
+    options.fail_on,
+    options.force,
+)
+@click.option("--jobs", type=click.IntRange(1), default=1, help="Files to read at a time.")
+@options.apply(options.quiet, options.verbose, options.no_color)
+@click.pass_context
+def analyze(  # noqa: PLR0917 - click passes every option by name
+    ctx: click.Context,
+    reports: tuple[str, ...],
+    output: str | None,
+    formats: tuple[str, ...] | None,
+    open_page: bool,
+    kernel: re.Pattern[str] | None,
+    rules: tuple[str, ...] | None,
+    rules_dir: str | None,
+    fail_on: str,
+    force: bool,
+    jobs: int,
+    quiet: bool,
+    verbose: int,
+    no_color: bool,
+) -> None:
+    """Diagnose reports of Nsight Compute, without GPU, ncu or driver.
+
+    REPORT is a .ncu-rep (or .nsight-cuprof-report) file, also as .xz or .gz, or a directory of
+    them. The diagnosis is printed; -o writes it to a file or directory instead.
+    """
+    to = delivery.destination(formats, output, force=force)
+    folder = Path(rules_dir) if rules_dir else None
+    chosen = _rules(rules, folder)
+    inputs = expand(reports)
+    several = len(inputs) > 1 or any(Path(path).is_dir() for path in reports)
+    _check_several(to, several=several, open_page=open_page)
+    found, failures = _analyzed(inputs, chosen, kernel, jobs=jobs, quiet=quiet)
+    job = Job(
+        found,
+        failures,
+        several,
+        width=options.terminal_width(),
+        color=to.path is None and options.colored(no_color=no_color),
+        verbose=verbose,
+        rules_dir=folder,
+    )
+    _deliver(job, to, open_page=open_page, quiet=quiet)
+    ctx.exit(_status(job, fail_on))
+
+
+def _rules(names: tuple[str, ...] | None, folder: Path | None) -> tuple[Rule, ...] | None:
+    """Return the rules asked for, None for the plain catalogue."""
+    if names is None and folder is None:
+        return None
+    known = registry(folder)
+    return known if names is None else select(known, names)
+
+
+def _check_several(to: Destination, *, several: bool, open_page: bool) -> None:
+    if several and not to.directory:
+        if "html" in to.formats:
+            raise click.UsageError("a page shows one report: give -o DIR for several")
+        if open_page:
+            raise click.UsageError("--open with several reports needs -o DIR")
+
+
+def _analyzed(
+    inputs: Sequence[Path | Failure],
+    rules: tuple[Rule, ...] | None,
+    kernel: re.Pattern[str] | None,
+    *,
+    jobs: int,
+    quiet: bool,
+) -> tuple[list[Report], list[Failure]]:
+    from kprof.analysis import Analysis
+
+    found: list[Report] = []
+    failures: list[Failure] = []
+    results = Analysis(rules, kernel).of_all(inputs, jobs=jobs)
+    for result in results:
+        if isinstance(result, Report):
+            found.append(result)
+            _warn(result, quiet=quiet)
+        else:
+            failures.append(result)
+            if len(inputs) > 1:
+                _complain(result)
+    if failures and len(inputs) == 1:
+        raise KprofError(failures[0].cause, hint=failures[0].hint)
+    if found and kernel is not None and not any(report.kernels for report in found):
+        raise KprofError(
+            f"no kernel's name matches {kernel.pattern!r}",
+            hint="run without --kernel to see the names",
+        )
+    return found, failures
+
+
+def _warn(report: Report, *, quiet: bool) -> None:
+    if report.source.truncated and not quiet:
+        kernels = len(report.kernels)
+        click.echo(
+            f"Warning: {report.source.path} is cut off: only its {kernels} complete kernels "
+            "were read",
+            err=True,
+        )
+
+
+def _complain(failure: Failure) -> None:
+    click.echo(f"Error: {failure.cause}", err=True)
+    if failure.hint:
+        click.echo(f"Hint: {failure.hint}", err=True)
+
+
+def _deliver(job: Job, to: Destination, *, open_page: bool, quiet: bool) -> None:
+    if not job.reports and to.formats != ("json",):
+        return  # every failure is told; an empty file would look like a result
+    written = delivery.deliver(job, to, quiet=quiet)
+    if open_page and job.reports:
+        delivery.open_in_browser(job, written, quiet=quiet)
+
+
+def _status(job: Job, fail_on: str) -> int:
+    if job.failures:
+        return COULD_NOT
+    reached = any(options.at_least(severity, fail_on) for severity in _severities(job.reports))
+    return THRESHOLD if reached else 0
+
+
+def _severities(reports: Iterable[Report]) -> Iterable[str]:
+    for report in reports:
+        yield from (finding.severity for finding in report.findings)
+        yield from (f.severity for kernel in report.kernels for f in kernel.findings)

@@ -1,0 +1,128 @@
+"""Bring rendered reports to stdout, a file or a directory, as ``-o`` and ``--format`` say."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+import tempfile
+import webbrowser
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from kprof import output
+from kprof.formats import BINARY, Job, render
+from kprof.inputs import stem
+
+IN_A_DIRECTORY = ("html", "json")
+STDOUT = "-"
+
+
+@dataclass(frozen=True)
+class Destination:
+    """Where results go, checked before any work is done.
+
+    Attributes:
+        formats: at least one.
+        path: None for stdout.
+        directory: whether ``path`` is a directory to make.
+        force: whether to overwrite.
+    """
+
+    formats: tuple[str, ...]
+    path: Path | None
+    directory: bool = False
+    force: bool = False
+
+
+def destination(formats: tuple[str, ...] | None, path: str | None, *, force: bool) -> Destination:
+    """Understand ``--format`` and ``-o`` together.
+
+    Raises:
+        click.UsageError: they do not go together.
+        KprofError: the output exists or could not be written.
+    """
+    if path is None or path == STDOUT:
+        return _to_stdout(formats or ("text",))
+    target = Path(path)
+    if _is_directory(path, formats):
+        if target.exists() and not force:
+            output.check_free(target)
+        return Destination(formats or IN_A_DIRECTORY, target, directory=True, force=force)
+    chosen = formats or _by_suffix(target)
+    output.check_free(target, force=force)
+    return Destination(chosen, target, force=force)
+
+
+def deliver(job: Job, to: Destination, *, quiet: bool = False) -> list[Path]:
+    """Render and write; return the files written, empty for stdout.
+
+    Raises:
+        KprofError: a format cannot be rendered or a file cannot be written.
+    """
+    if to.path is None:
+        content = render(to.formats[0], job)
+        click.echo(content, nl=False)
+        return []
+    if not to.directory:
+        written = {to.path: (to.formats[0], job)}
+    else:
+        output.new_directory(to.path, force=to.force)
+        written = _files(to.path, to.formats, job)
+    for path, (name, part) in written.items():
+        output.write(path, render(name, part), force=to.force)
+        if not quiet:
+            click.echo(f"Wrote {path}", err=True)
+    return list(written)
+
+
+def open_in_browser(job: Job, written: list[Path], *, quiet: bool = False) -> None:
+    """Open the page just written, or one made for the purpose in a temporary directory."""
+    pages = [path for path in written if output.format_of(path) == "html"]
+    if not pages:
+        folder = Path(tempfile.mkdtemp(prefix="kprof-"))
+        pages = [folder / f"{stem(job.reports[0].source.path)}.html"]
+        output.write(pages[0], render("html", _only(job, 0)))
+    if not webbrowser.open(pages[0].resolve().as_uri()):
+        click.echo(f"No browser could be started; the page is {pages[0]}", err=True)
+    elif not quiet:
+        click.echo(f"Opened {pages[0]}", err=True)
+
+
+def _to_stdout(formats: tuple[str, ...]) -> Destination:
+    if len(formats) > 1:
+        raise click.UsageError("several formats need a directory: -o DIR")
+    if formats[0] in BINARY and sys.stdout.isatty():
+        raise click.UsageError(f"{formats[0]} is binary: give -o FILE or redirect the output")
+    return Destination(formats, None)
+
+
+def _is_directory(path: str, formats: tuple[str, ...] | None) -> bool:
+    if len(formats or ()) > 1 or path.endswith("/") or Path(path).is_dir():
+        return True
+    return formats is None and not Path(path).suffix and not Path(path).exists()
+
+
+def _by_suffix(path: Path) -> tuple[str, ...]:
+    name = output.format_of(path)
+    if name is None:
+        known = ", ".join(output.SUFFIXES.values())
+        raise click.UsageError(
+            f"the suffix of {path} says no format: use one of {known}, or --format"
+        )
+    return (name,)
+
+
+def _files(folder: Path, formats: tuple[str, ...], job: Job) -> dict[Path, tuple[str, Job]]:
+    stems = [stem(report.source.path) for report in job.reports] if job.several else ["report"]
+    names = output.unused_names(stems[: len(job.reports)])
+    return {
+        folder / f"{name}{output.SUFFIXES[kind]}": (kind, _only(job, place))
+        for place, name in enumerate(names)
+        for kind in formats
+    }
+
+
+def _only(job: Job, place: int) -> Job:
+    return dataclasses.replace(job, reports=(job.reports[place],), failures=(), several=False)

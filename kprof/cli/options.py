@@ -1,0 +1,105 @@
+"""Options that several commands share, each defined once."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from kprof.formats import FORMATS
+
+SEVERITIES = ("high", "medium", "low")
+
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def _formats(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> tuple[str, ...] | None:
+    names = _names(ctx, param, value.lower() if value else value)
+    for name in names or ():
+        if name not in FORMATS:
+            raise click.BadParameter(f"{name!r} is not one of {', '.join(FORMATS)}")
+    return names
+
+
+def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    if value is None:
+        return None
+    names = tuple(dict.fromkeys(part.strip() for part in value.split(",") if part.strip()))
+    if not names:
+        raise click.BadParameter("names nothing")
+    return names
+
+
+def _pattern(
+    ctx: click.Context, param: click.Parameter, value: str | None
+) -> re.Pattern[str] | None:
+    try:
+        return None if value is None else re.compile(value)
+    except re.error as error:
+        raise click.BadParameter(f"{value!r} is not a regular expression: {error}") from error
+
+
+formats = click.option(
+    "--format",
+    "formats",
+    callback=_formats,
+    metavar="NAME,...",
+    help=f"One or more of {', '.join(FORMATS)}.",
+)
+output = click.option(
+    "-o", "--output", metavar="PATH", help="File (its suffix picks the format) or directory."
+)
+force = click.option("--force", is_flag=True, help="Overwrite what -o names.")
+open_page = click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")
+fail_on = click.option(
+    "--fail-on",
+    type=click.Choice([*SEVERITIES, "never"]),
+    default="never",
+    show_default=True,
+    help="Exit with 1 when a finding is at least this severe.",
+)
+quiet = click.option("-q", "--quiet", is_flag=True, help="No messages, only results and errors.")
+verbose = click.option("-v", "--verbose", count=True, help="All kernels, findings and numbers.")
+no_color = click.option("--no-color", is_flag=True, help="Plain text, also with NO_COLOR set.")
+kernel = click.option(
+    "--kernel", callback=_pattern, metavar="REGEX", help="Only kernels whose name this is found in."
+)
+rules = click.option("--rules", callback=_names, metavar="NAME,...", help="Only these rules.")
+rules_dir = click.option(
+    "--rules-dir", metavar="DIR", help="Further rules: a directory of Python files."
+)
+
+
+def apply(*decorators: Decorator) -> Decorator:
+    """Combine options into one decorator that lists them in this order."""
+
+    def wrap(function: Callable[..., Any]) -> Callable[..., Any]:
+        for decorator in reversed(decorators):
+            function = decorator(function)
+        return function
+
+    return wrap
+
+
+def terminal_width() -> int:
+    """Return the columns of the terminal, 80 when there is none."""
+    return shutil.get_terminal_size((80, 24)).columns
+
+
+def colored(*, no_color: bool) -> bool:
+    """Say whether results on stdout may carry colour."""
+    return not no_color and not os.environ.get("NO_COLOR") and sys.stdout.isatty()
+
+
+def at_least(severity: str, threshold: str) -> bool:
+    """Say whether a severity reaches a threshold of ``--fail-on``; ``info`` never does."""
+    if threshold == "never" or severity not in SEVERITIES:
+        return False
+    return SEVERITIES.index(severity) <= SEVERITIES.index(threshold)
