@@ -2,41 +2,46 @@
 // Expect: dram-bandwidth-bound
 // Arguments: [images = 16] [channels = 128] [height = 128] [width = height]
 //
-// A block stages a 34 x 34 patch once and computes 32 x 32 outputs from it. Each thread computes
-// four outputs below each other, so it reads six rows of the tile instead of twelve and keeps the
-// nine weights in registers.
+// A block stages a 34 x 66 patch once and computes 32 x 64 outputs from it. Each thread computes
+// eight outputs below each other, so it reads ten rows of the tile instead of twenty-four and keeps
+// the nine weights in registers.
 #include "layer.cuh"
 
-constexpr unsigned kTileHeight = 32;
+constexpr unsigned kTileHeight = 64;
 constexpr unsigned kBlockRows = 8;
 constexpr unsigned kPerThread = kTileHeight / kBlockRows;
 constexpr unsigned kPatchWidth = kTileWidth + 2;
 constexpr unsigned kPatchHeight = kTileHeight + 2;
-constexpr unsigned kThreads = kTileWidth * kBlockRows;
-constexpr unsigned kLoads = (kPatchWidth * kPatchHeight + kThreads - 1) / kThreads;  // per thread
+constexpr unsigned kLoads = (kPatchHeight + kBlockRows - 1) / kBlockRows;  // per thread
 
-// Every thread first loads all of its share, then stores it: five loads in flight instead of one.
-// Outside of the image it reads the nearest pixel and drops it, which needs no branch.
-__device__ void load_patch(const float* __restrict__ image, int width, int height,
-                           float* __restrict__ patch) {
-  const int left = static_cast<int>(blockIdx.x * kTileWidth) - 1;
-  const int top = static_cast<int>(blockIdx.y * kTileHeight) - 1;
-  const unsigned thread = threadIdx.y * kTileWidth + threadIdx.x;
+// A thread loads its column of the tile, every eighth row; the first 132 threads also load the
+// column left and right of the tile. Loading all before storing any keeps ten loads in flight.
+// As unsigned, a row or column left of or above the image is too large: one compare per bound.
+__device__ void load_patch(const float* __restrict__ image, Shape shape,
+                           float (*__restrict__ patch)[kPatchWidth]) {
+  const unsigned left = blockIdx.x * kTileWidth - 1;
+  const unsigned top = blockIdx.y * kTileHeight - 1;
+  const unsigned column = left + 1 + threadIdx.x;
   float values[kLoads];
 #pragma unroll
   for (unsigned k = 0; k < kLoads; ++k) {
-    const unsigned i = thread + k * kThreads;
-    const int row = top + static_cast<int>(i / kPatchWidth);
-    const int column = left + static_cast<int>(i % kPatchWidth);
-    const int near_row = min(max(row, 0), height - 1);
-    const int near_column = min(max(column, 0), width - 1);
-    const float value = image[near_row * width + near_column];
-    values[k] = row == near_row && column == near_column ? value : 0.0f;
+    const unsigned row = top + threadIdx.y + k * kBlockRows;
+    values[k] = row < shape.height && column < shape.width ? image[row * shape.width + column] : 0;
+  }
+
+  const unsigned thread = threadIdx.y * kTileWidth + threadIdx.x;
+  const unsigned edge_row = thread / 2;
+  const unsigned edge_column = thread % 2 * (kTileWidth + 1);
+  if (edge_row < kPatchHeight) {
+    const unsigned row = top + edge_row;
+    const unsigned x = left + edge_column;
+    patch[edge_row][edge_column] =
+        row < shape.height && x < shape.width ? image[row * shape.width + x] : 0;
   }
 #pragma unroll
   for (unsigned k = 0; k < kLoads; ++k) {
-    const unsigned i = thread + k * kThreads;
-    if (i < kPatchWidth * kPatchHeight) patch[i] = values[k];
+    const unsigned row = threadIdx.y + k * kBlockRows;
+    if (row < kPatchHeight) patch[row][threadIdx.x + 1] = values[k];
   }
 }
 
@@ -44,13 +49,11 @@ __global__ void depthwise_conv_tiled(const float* __restrict__ input,
                                      const float* __restrict__ weights,
                                      float* __restrict__ output, Shape shape) {
   __shared__ float patch[kPatchHeight][kPatchWidth];
-  const int width = static_cast<int>(shape.width);
-  const int height = static_cast<int>(shape.height);
-  const std::size_t plane = static_cast<std::size_t>(blockIdx.z) * height * width;
-
+  const std::size_t plane = static_cast<std::size_t>(blockIdx.z) * shape.height * shape.width;
   float weight[9];
-  for (unsigned i = 0; i < 9; ++i) weight[i] = weights[blockIdx.z % shape.channels * 9 + i];
-  load_patch(input + plane, width, height, &patch[0][0]);
+  const float* own = weights + blockIdx.z % shape.channels * 9;
+  for (unsigned i = 0; i < 9; ++i) weight[i] = own[i];
+  load_patch(input + plane, shape, patch);
   __syncthreads();
 
   float sum[kPerThread] = {};
@@ -66,11 +69,12 @@ __global__ void depthwise_conv_tiled(const float* __restrict__ input,
     }
   }
 
-  const int x = static_cast<int>(blockIdx.x * kTileWidth + threadIdx.x);
-  for (unsigned j = 0; j < kPerThread; ++j) {
-    const int y = static_cast<int>(blockIdx.y * kTileHeight + top + j);
-    if (x < width && y < height) output[plane + y * width + x] = sum[j];
-  }
+  const unsigned x = blockIdx.x * kTileWidth + threadIdx.x;
+  const unsigned y = blockIdx.y * kTileHeight + top;
+  float* result = output + plane + static_cast<std::size_t>(y) * shape.width + x;
+#pragma unroll
+  for (unsigned j = 0; j < kPerThread; ++j, result += shape.width)
+    if (x < shape.width && y + j < shape.height) *result = sum[j];
 }
 
 int main(int argc, char** argv) {
