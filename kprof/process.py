@@ -19,6 +19,9 @@ try:
 except ImportError:  # Windows, where reports can still be analysed
     resource = None  # type: ignore[assignment]
 
+# A program that is running, as start() returns it.
+Child = subprocess.Popen[bytes]
+
 # How long to wait for the pipes of a group that has been killed; a process that left the group
 # may hold them open, and its output is not worth waiting for.
 _DRAIN_S = 2.0
@@ -91,7 +94,7 @@ def start(
     *,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
-) -> subprocess.Popen[bytes]:
+) -> Child:
     """Start a program on kprof's own standard input, output and error.
 
     It stays in kprof's process group: only the terminal's foreground group may read the
@@ -103,7 +106,7 @@ def start(
     return subprocess.Popen([os.fspath(part) for part in argv], env=env, cwd=cwd)
 
 
-def ended(child: subprocess.Popen[bytes], timeout_s: float) -> bool:
+def ended(child: Child, timeout_s: float) -> bool:
     """Wait up to ``timeout_s`` seconds and say whether the program has ended."""
     try:
         child.wait(timeout_s)
@@ -120,7 +123,7 @@ def _limit_memory(pid: int, limit_bytes: int) -> None:
             resource.prlimit(pid, resource.RLIMIT_AS, (limit_bytes, limit_bytes))
 
 
-def _kill_and_drain(child: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
+def _kill_and_drain(child: Child) -> tuple[bytes, bytes]:
     _kill_group(child)
     try:
         return child.communicate(timeout=_DRAIN_S)
@@ -132,7 +135,7 @@ def _kill_and_drain(child: subprocess.Popen[bytes]) -> tuple[bytes, bytes]:
         return bytes(late.stdout or b""), bytes(late.stderr or b"")
 
 
-def _kill_group(child: subprocess.Popen[bytes]) -> None:
+def _kill_group(child: Child) -> None:
     if not hasattr(os, "killpg"):
         child.kill()
         return

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kprof.collect.plan import metrics_for
-
 # Characters that ncu's NVTX filter language gives a meaning; a name without any of them is plain.
 _NVTX_SYNTAX = frozenset("/@[],*+:")
 
@@ -26,6 +24,7 @@ class Options:
         clock_control: ``none`` or ``base``.
         cache_control: ``all`` or ``none``.
         replay_mode: ``kernel``, ``application``, ``range`` or ``app-range``.
+        metrics: names to collect (``kprof.collect.plan`` has them for a depth).
         extra: arguments handed to ncu as they are.
     """
 
@@ -37,6 +36,7 @@ class Options:
     clock_control: str = "none"
     cache_control: str = "all"
     replay_mode: str = "kernel"
+    metrics: tuple[str, ...] = ()
     extra: tuple[str, ...] = ()
 
 
@@ -62,7 +62,7 @@ def options_argv(options: Options, *, report: Path, log: Path) -> tuple[str, ...
         _literal(report),
         "--log-file",
         _literal(log),
-        *_what(options.depth),
+        *_what(options),
         "--target-processes",
         "all",
         "--nvtx",
@@ -84,11 +84,10 @@ def shell(argv: Sequence[str]) -> str:
     return shlex.join(argv)
 
 
-def _what(depth: str) -> tuple[str, ...]:
+def _what(options: Options) -> tuple[str, ...]:
     # The set holds every section; the plan's own metrics are exact totals that no section has.
-    metrics = ",".join(metrics_for(depth))
-    chosen = ("--metrics", metrics) if metrics else ()
-    return ("--set", "full", *chosen) if depth == "full" else chosen
+    chosen = ("--metrics", ",".join(options.metrics)) if options.metrics else ()
+    return ("--set", "full", *chosen) if options.depth == "full" else chosen
 
 
 def _which(options: Options) -> list[str]:

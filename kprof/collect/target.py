@@ -43,6 +43,7 @@ def resolve(
     module: str | None = None,
     python: str | None = None,
     environ: Mapping[str, str] | None = None,
+    check_module: bool = True,
 ) -> Target:
     """Turn what the user typed into a program that can be started.
 
@@ -51,6 +52,7 @@ def resolve(
         module: module to run as ``python -m`` does.
         python: interpreter the user asked for.
         environ: environment to read, None for kprof's own.
+        check_module: ask the interpreter whether it finds the module.
 
     Raises:
         TargetNotFound: it does not exist or cannot be executed.
@@ -58,7 +60,8 @@ def resolve(
     environ = os.environ if environ is None else environ
     if module is not None:
         interpreter, why = choose_python(python, environ)
-        _check_module(module, interpreter)
+        if check_module:
+            _check_module(module, interpreter)
         argv = (interpreter, "-m", module, *command)
         return Target(argv, short_name(module), f"{interpreter} ({why})")
     first, *rest = command

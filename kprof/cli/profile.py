@@ -1,0 +1,132 @@
+"""``kprof profile``: run a program under ncu, diagnose its kernels, write the report."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from kprof.cli import options
+from kprof.cli.arguments import TargetCommand
+from kprof.collect.command import Options
+
+_DEPTHS = ("quick", "standard", "full")
+_COLLECTED = (
+    "depth", "kernel", "nvtx", "launch_skip", "launch_count",
+    "clock_control", "cache_control", "replay_mode", "extra",
+)  # fmt: skip
+_REPLAY = ("kernel", "application", "range", "app-range")
+
+
+@click.command(cls=TargetCommand, context_settings={"allow_interspersed_args": False})
+@click.option(
+    "--depth",
+    type=click.Choice(_DEPTHS),
+    default="standard",
+    show_default=True,
+    help="How much to measure: quick for durations and traffic, standard for every rule, full for ncu's whole set too.",
+)
+@click.option("--kernel", metavar="REGEX", help="Only kernels whose demangled name matches.")
+@click.option(
+    "--nvtx",
+    metavar="RANGE",
+    help="Only kernels inside this NVTX range (a name, or ncu's own filter syntax).",
+)
+@click.option(
+    "--launch-skip",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Let N matching launches pass first.",
+)
+@click.option(
+    "--launch-count", type=click.IntRange(min=1), metavar="N", help="Measure at most N launches."
+)
+@click.option(
+    "--clock-control",
+    type=click.Choice(["none", "base"]),
+    default="none",
+    show_default=True,
+    help="Lock the GPU to its base clock, or measure at the clocks it runs at.",
+)
+@click.option(
+    "--cache-control",
+    type=click.Choice(["all", "none"]),
+    default="all",
+    show_default=True,
+    help="Flush the caches before every pass, or leave them warm.",
+)
+@click.option(
+    "--replay-mode",
+    type=click.Choice(_REPLAY),
+    default="kernel",
+    show_default=True,
+    help="What is repeated to collect several passes.",
+)
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    metavar="SECONDS",
+    help="Stop the run after this long; what was measured is kept.",
+)
+@click.option("--ncu", metavar="PATH", help="The ncu to use.")
+@click.option(
+    "--ncu-arg",
+    "extra",
+    multiple=True,
+    metavar="ARG",
+    help="Hand ARG to ncu as it is; repeatable.",
+)
+@click.option("--python", metavar="PY", help="Interpreter for a Python target.")
+@click.option(
+    "-m",
+    "--module",
+    metavar="MODULE",
+    help="Run MODULE as python -m does; the rest of the line is its own.",
+)
+@click.option(
+    "-o", "--output", metavar="DIR", help="Where the report goes.  [default: kprof-<target>]"
+)
+@options.apply(
+    options.force,
+    options.open_page,
+    options.fail_on,
+    options.rules,
+    options.rules_dir,
+)
+@click.option("--dry-run", is_flag=True, help="Print the exact ncu command and run nothing.")
+@click.option(
+    "--no-preflight",
+    is_flag=True,
+    help="Start even when the checks before say that it cannot work.",
+)
+@options.apply(options.quiet, options.verbose, options.no_color)
+@click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="TARGET [ARGS]...")
+@click.pass_context
+def profile(
+    ctx: click.Context,
+    /,
+    command: tuple[str, ...],
+    module: str | None,
+    *,
+    dry_run: bool,
+    **given: Any,
+) -> None:
+    """Run TARGET under Nsight Compute and say why its kernels are slow.
+
+    TARGET is script.py, a program, or -m MODULE. Everything after it belongs to it.
+
+    \b
+      kprof profile train.py --steps 3
+      kprof profile --kernel softmax -m mypackage.bench
+      kprof profile ./vector_add
+    """  # noqa: D301 - click keeps the lines of a paragraph that starts with a backspace
+    from kprof.cli import session  # rich and the reader stay out of --help
+
+    if not command and module is None:
+        raise click.UsageError("Missing argument 'TARGET'.")
+    wanted = Options(**{name: given.pop(name) for name in _COLLECTED})
+    settings = session.Settings(**given)
+    if dry_run:
+        click.echo(session.dry_run(command, module, wanted, settings))
+    else:
+        ctx.exit(session.run(command, module, wanted, settings))

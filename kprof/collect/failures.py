@@ -1,0 +1,206 @@
+"""What a run of ncu without a usable report means, and what to do about it."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+
+from kprof import process
+from kprof.collect import preflight
+from kprof.collect.command import Options
+from kprof.collect.run import Collected
+from kprof.errors import KprofError, NcuFailed, NothingProfiled
+
+_ASK_TIMEOUT_S = 10.0
+_FULL_BELOW_BYTES = 1 << 20
+_NAMES_SHOWN = 5
+_DEADLY = {6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV (segmentation fault)", 15: "SIGTERM"}
+_SHELL = {128 + number: name for number, name in _DEADLY.items()} | {130: "Ctrl-C"}
+
+# What ncu says, and what it means: (pattern, cause, next step).
+_KNOWN = (
+    (
+        re.compile(r"driver resource was unavailable|no other tool", re.IGNORECASE),
+        "another tool holds the GPU's performance counters",
+        "stop it and run again: another ncu or Nsight Systems, or DCGM (dcgmi profile --pause)",
+    ),
+    (
+        re.compile(r"InterprocessLockFailed|inter-?process lock|lock file", re.IGNORECASE),
+        "another ncu is running, or a lock file of another user is in the way",
+        "wait for it, remove /tmp/nsight-compute-lock, or set TMPDIR to a folder of your own",
+    ),
+    (
+        re.compile(r"driver is not compatible", re.IGNORECASE),
+        "this ncu does not work with the installed NVIDIA driver",
+        "update the driver, or use an ncu of the driver's age with --ncu PATH",
+    ),
+    (
+        re.compile(r"LibraryNotLoaded|Failed to load Nsight Compute CUDA modules"),
+        "ncu could not load a driver library that fits it",
+        "update the driver, or use an ncu of the driver's age with --ncu PATH",
+    ),
+    (
+        re.compile(r"not supported on (?:this )?device|GPU is not supported", re.IGNORECASE),
+        "this ncu does not profile this GPU",
+        "Nsight Compute needs compute capability 7.0 or newer, and a version that knows the GPU",
+    ),
+    (
+        re.compile(r"lock GPU clock|lock clocks", re.IGNORECASE),
+        "the GPU's clocks cannot be locked here",
+        "leave --clock-control at none",
+    ),
+    (
+        re.compile(r"No space left|disk (?:is )?full", re.IGNORECASE),
+        "the disk is full",
+        "free space where the report goes, or choose another place with -o",
+    ),
+    (
+        re.compile(r"unrecogni[sz]ed option"),
+        "this ncu does not know an option that kprof needs",
+        "use a newer Nsight Compute (2023.1 or later), or correct --ncu-arg",
+    ),
+    (
+        re.compile(r"(?:Option|argument).*(?:invalid|did not match)", re.IGNORECASE),
+        "ncu refuses an option",
+        "correct the option, or see ncu --help",
+    ),
+)
+
+
+def why(
+    collected: Collected, argv: Sequence[str], target: Sequence[str], options: Options
+) -> KprofError:
+    """Return the error for a run that gave no usable report.
+
+    Args:
+        collected: how it ended.
+        argv: the whole ncu command line.
+        target: the part of it that is the target.
+        options: what was asked.
+    """
+    said = collected.log.errors or collected.log.warnings
+    if not said and collected.status != 0 and collected.signum is None:
+        # An option ncu does not know ends it before it opens its log.
+        said = _ask(argv[: len(argv) - len(target)])
+    known = _known(said)
+    if known is not None:
+        return known
+    if _disk_full(argv):
+        return NcuFailed("the disk is full", hint="free space, or choose another place with -o")
+    if collected.signum is not None or collected.timed_out:
+        return NothingProfiled(
+            "stopped before the first kernel was measured",
+            hint="give the run more time, or measure less with --depth quick or --kernel",
+        )
+    return _nothing(collected, options, said)
+
+
+def notes(collected: Collected) -> tuple[str, ...]:
+    """Return what the user must know about a run that did give a report."""
+    known = _known([text for text in collected.log.errors if "returned an error code" not in text])
+    return (f"ncu could not measure everything: {known.message}",) if known else ()
+
+
+def _known(said: Sequence[str]) -> KprofError | None:
+    if any("ERR_NVGPUCTRPERM" in text for text in said):
+        return preflight.counters_forbidden(preflight.look())
+    for pattern, cause, hint in _KNOWN:
+        for text in said:
+            if pattern.search(text):
+                return NcuFailed(f"{cause}; ncu says: {_short(text)}", hint=hint)
+    return None
+
+
+def _nothing(collected: Collected, options: Options, said: Sequence[str]) -> KprofError:
+    log = collected.log
+    if log.available:
+        return NothingProfiled(
+            f"{_filter(options)} matched no launch; the target launched {_names(log.available)}",
+            hint="--kernel REGEX is searched in the demangled name",
+        )
+    if collected.target_exit:
+        return NothingProfiled(
+            f"the target ended with {exit_text(collected.target_exit)} before its first kernel",
+            hint="run it without kprof first: its own message is above",
+        )
+    failed = [text for text in said if "No kernels were profiled" not in text]
+    if collected.status != 0 and failed:
+        return NcuFailed(f"ncu could not profile: {_short(failed[0])}", hint=_alone(collected))
+    if collected.status < 0:
+        return NcuFailed(f"ncu was ended by signal {-collected.status}", hint=_alone(collected))
+    if any("child processes" in text for text in said):
+        return NothingProfiled(
+            "the kernels run in child processes that ncu did not follow",
+            hint="drop --target-processes from --ncu-arg",
+        )
+    return _no_work(collected, options)
+
+
+def _no_work(collected: Collected, options: Options) -> KprofError:
+    if not collected.log.programs:
+        return NothingProfiled(
+            "the target did no CUDA work that ncu could see",
+            hint="check that it uses the GPU (torch.cuda.is_available()) and reaches that code",
+        )
+    if any((options.kernel, options.nvtx, options.launch_skip)):
+        return NothingProfiled(
+            f"{_filter(options)} matched no launch",
+            hint="run once without the filter to see which kernels there are",
+        )
+    return NothingProfiled(
+        "the target used CUDA but launched no kernel",
+        hint="check that it reaches its kernels and that every launch succeeds (cudaGetLastError)",
+    )
+
+
+def exit_text(status: int) -> str:
+    """Return an exit status in words; ncu reports a deadly signal as its bare number."""
+    name = _DEADLY.get(status, _SHELL.get(status))
+    return f"status {status}, as after {name}" if name else f"status {status}"
+
+
+def _filter(options: Options) -> str:
+    asked = (
+        ("--kernel", options.kernel),
+        ("--nvtx", options.nvtx),
+        ("--launch-skip", options.launch_skip),
+    )
+    given = [f"{name} {value}" for name, value in asked if value]
+    return " with ".join(given) or "ncu's filter"
+
+
+def _names(available: Sequence[str]) -> str:
+    unique = list(dict.fromkeys(_short(name, 60) for name in available))
+    more = f" and {len(unique) - _NAMES_SHOWN} more" if len(unique) > _NAMES_SHOWN else ""
+    return ", ".join(unique[:_NAMES_SHOWN]) + more
+
+
+def _short(text: str, length: int = 200) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= length else text[: length - 1] + "…"
+
+
+def _alone(collected: Collected) -> str:
+    return (
+        f"exit status {collected.status}; kprof profile --dry-run prints the command to try alone"
+    )
+
+
+def _ask(options: Sequence[str]) -> list[str]:
+    # With --version ncu checks its options and runs nothing.
+    try:
+        done = process.run([*options, "--version"], timeout_s=_ASK_TIMEOUT_S)
+    except OSError:
+        return []
+    text = (done.stdout + done.stderr).decode(errors="replace")
+    return [line.removeprefix("==ERROR== ") for line in text.splitlines() if "==ERROR==" in line]
+
+
+def _disk_full(argv: Sequence[str]) -> bool:
+    report = Path(argv[argv.index("--export") + 1].replace("%%", "%"))
+    try:
+        return shutil.disk_usage(report.parent).free < _FULL_BELOW_BYTES
+    except OSError:
+        return False

@@ -1,0 +1,159 @@
+"""Running ncu: the target keeps kprof's standard streams, ncu's log is followed, all of it ends."""
+
+from __future__ import annotations
+
+import codecs
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kprof import process
+from kprof.collect import stop, tree
+from kprof.collect.progress import Event, NcuLog
+from kprof.errors import NcuFailed
+
+_POLL_S = 0.1
+_ORPHAN_GRACE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """How a run of ncu ended.
+
+    Attributes:
+        report: the file ncu wrote, None when there is none.
+        log: what ncu said.
+        status: ncu's exit status, negative for the signal that ended it.
+        target_exit: the target's exit status, None when not known.
+        signum: the signal that asked kprof to stop, None without one.
+        timed_out: kprof's own time limit ended the run.
+        elapsed_s: wall time.
+    """
+
+    report: Path | None
+    log: NcuLog
+    status: int
+    target_exit: int | None
+    signum: int | None
+    timed_out: bool
+    elapsed_s: float
+
+
+def collect(
+    argv: Sequence[str],
+    *,
+    report: Path,
+    log: Path,
+    timeout_s: float | None = None,
+    env: Mapping[str, str] | None = None,
+    on_event: Callable[[Event], None] = lambda _: None,
+) -> Collected:
+    """Run ncu to its end, or until Ctrl-C, SIGTERM or the time limit, and leave nothing running.
+
+    Args:
+        argv: the whole command line.
+        report: the file named in it as ``--export``.
+        log: the file named in it as ``--log-file``.
+        timeout_s: seconds for the whole run, None for no limit.
+        env: environment of the run, None for kprof's own.
+        on_event: called for everything ncu says, while it says it.
+
+    Raises:
+        NcuFailed: ncu cannot be started.
+    """
+    began = time.monotonic()
+    follower = _Follower(log, on_event)
+    with stop.catching_signals() as signals, tree.adopting_orphans():
+        mine = set(tree.descendants(os.getpid()))
+        try:
+            child = process.start(argv, env=env)
+        except OSError as error:
+            raise NcuFailed(f"{argv[0]} cannot be started: {error.strerror}") from error
+        try:
+            timed_out = _wait(child, follower, signals, timeout_s)
+            if timed_out or signals.first is not None:
+                stop.stop(child, signals, written=lambda: _written(report, log))
+        finally:
+            _leave_nothing(child, mine)
+        follower.finish()
+    status = child.wait()
+    return Collected(
+        report=report if report.is_file() and report.stat().st_size > 0 else None,
+        log=follower.parsed,
+        status=status,
+        target_exit=_target_exit(status, follower.parsed),
+        signum=signals.first,
+        timed_out=timed_out,
+        elapsed_s=time.monotonic() - began,
+    )
+
+
+def _wait(
+    child: process.Child,
+    follower: _Follower,
+    signals: stop.Signals,
+    timeout_s: float | None,
+) -> bool:
+    # True when the time was up.
+    deadline = None if timeout_s is None else time.monotonic() + timeout_s
+    while not process.ended(child, _POLL_S):
+        follower.pump()
+        if signals.first is not None:
+            return False
+        if deadline is not None and time.monotonic() >= deadline:
+            return True
+    return False
+
+
+def _leave_nothing(child: process.Child, mine: set[int]) -> None:
+    # A clean run may leave a daemon on purpose, as it would without kprof. After a failure
+    # whatever is left was abandoned.
+    if child.poll() is None:
+        tree.end_all([child.pid], grace_s=_ORPHAN_GRACE_S)
+    left = [pid for pid in tree.descendants(os.getpid()) if pid not in mine]
+    if child.poll() != 0 and left:
+        tree.end_all(left, grace_s=_ORPHAN_GRACE_S)
+
+
+def _target_exit(status: int, log: NcuLog) -> int | None:
+    # ncu ends with its target's status. When it gave up itself the log holds other errors.
+    if log.target_status is not None:
+        return log.target_status
+    if status == 0:
+        return 0
+    return status if status > 0 and log.programs and not log.errors else None
+
+
+def _written(*paths: Path) -> int:
+    return sum(path.stat().st_size for path in paths if path.exists())
+
+
+class _Follower:
+    """Reads a growing log file."""
+
+    def __init__(self, path: Path, on_event: Callable[[Event], None]) -> None:
+        self.parsed = NcuLog()
+        self._path = path
+        self._on_event = on_event
+        self._read = 0
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+
+    def pump(self) -> None:
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._read)
+                data = file.read()
+        except FileNotFoundError:
+            return
+        self._read += len(data)
+        self._tell(self.parsed.feed(self._decoder.decode(data)))
+
+    def finish(self) -> None:
+        self.pump()
+        self._tell(self.parsed.close())
+
+    def _tell(self, events: list[Event]) -> None:
+        for event in events:
+            self._on_event(event)
