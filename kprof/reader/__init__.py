@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from kprof.reader.load import load
+from kprof.reader.reading import load
 
 __all__ = ["load"]

@@ -10,9 +10,6 @@ from kprof.model.profile import Collection, Device, Kernel, Profile, Source
 from kprof.reader.job import NO_MEMORY, Lost, Outcome, Part
 
 _PASSES = "profiler__replayer_passes"
-_TIME = "gpu__time_duration"
-# Stored by ncu whatever was asked for, at no cost in passes.
-_ALWAYS = ("launch__", "profiler__", "sm__maximum_warps", "smsp__maximum_warps", "device__")
 
 
 def assemble(source: Source, outcome: Outcome, notes: Sequence[str]) -> Profile:
@@ -21,10 +18,10 @@ def assemble(source: Source, outcome: Outcome, notes: Sequence[str]) -> Profile:
     cut_off = sum(part.cut_off for part in outcome.parts)
     return Profile(
         source=replace(source, truncated=source.truncated or cut_off > 0),
-        collection=collection(kernels),
+        collection=_collection(kernels, counters=any(part.counters for part in outcome.parts)),
         devices=devices,
         kernels=kernels,
-        notes=(*notes, *_cut_off_note(cut_off), *(lost_note(gap) for gap in outcome.lost)),
+        notes=(*notes, *_cut_off_note(cut_off), *_lost_notes(outcome)),
     )
 
 
@@ -47,22 +44,22 @@ def _joined(parts: Sequence[Part]) -> tuple[tuple[Device, ...], tuple[Kernel, ..
     return tuple(found.values()), tuple(kernels)
 
 
-def collection(kernels: Sequence[Kernel]) -> Collection:
-    """Say how the kernels were collected, as far as the report tells."""
+def _collection(kernels: Sequence[Kernel], *, counters: bool) -> Collection:
     passes = [kernel.metrics[_PASSES] for kernel in kernels if _PASSES in kernel.metrics]
-    timed_only = kernels and not any(_counters(kernel) for kernel in kernels)
     return Collection(
         passes=round(max(passes)) if passes else None,
-        depth="survey" if timed_only else "sections",
+        depth="sections" if counters else "survey",
     )
 
 
-def _counters(kernel: Kernel) -> bool:
-    """True when anything was measured besides the duration."""
-    return any(not name.startswith((_TIME, *_ALWAYS)) for name in kernel.metrics)
+def _lost_notes(outcome: Outcome) -> list[str]:
+    notes = [_lost_note(gap) for gap in outcome.lost]
+    if outcome.undescribed:
+        notes.append(f"The instructions of {outcome.undescribed} functions could not be described.")
+    return notes
 
 
-def lost_note(gap: Lost) -> str:
+def _lost_note(gap: Lost) -> str:
     """Say which kernels are missing and why, as one sentence."""
     several = gap.stop - gap.start > 1
     which = f"Kernels {gap.start} to {gap.stop - 1}" if several else f"Kernel {gap.start}"

@@ -11,6 +11,18 @@ from kprof.reader.values import number, text
 _ATTRIBUTE = "device__attribute_"
 _MAJOR, _MINOR = "compute_capability_major", "compute_capability_minor"
 _SMS = "multiprocessor_count"
+# Two equal GPUs in one machine are two devices. `launch__device_id` is no help: an unfinished
+# kernel lacks it.
+_IDENTITY = (_MAJOR, _MINOR, _SMS, "pci_domain_id", "pci_bus_id", "pci_device_id")
+# What a launch configuration is read from.
+LAUNCH = (
+    *(f"launch__{what}_dim_{axis}" for what in ("grid", "block") for axis in "xyz"),
+    "launch__registers_per_thread",
+    *(f"launch__shared_mem_per_block_{part}" for part in ("static", "dynamic", "driver")),
+    "launch__stream_id",
+    "launch__waves_per_multiprocessor",
+    "launch__cluster_size",
+)
 
 
 class Devices:
@@ -25,18 +37,16 @@ class Devices:
         self.found: dict[tuple[object, ...], Device] = {}
         self._index: dict[tuple[object, ...], int] = {}
 
-    def index(self, action: Action, names: tuple[str, ...], launch: Mapping[str, float]) -> int:
+    def index(self, action: Action, names: tuple[str, ...]) -> int:
         """Return the index of the GPU a kernel ran on, adding it when it is new.
 
         Args:
             action: the kernel.
             names: its metric names.
-            launch: its scalar metrics, for the device id: two equal GPUs are two devices.
         """
         key = (
             text(action, _ATTRIBUTE + "display_name"),
-            launch.get("launch__device_id"),
-            *(_attribute(action, name) for name in (_MAJOR, _MINOR, _SMS)),
+            *(_attribute(action, name) for name in _IDENTITY),
         )
         if key not in self._index:
             self._index[key] = len(self.found)

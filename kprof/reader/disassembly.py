@@ -1,114 +1,168 @@
-"""The text of SASS instructions, bought sparingly.
+"""Text and source line of instructions, bought sparingly.
 
-The library disassembles a whole module to print one instruction: 20 to 80 ms for a kernel of
-torch, where everything else about that kernel takes 8 ms. So launches of the same function share
-one disassembly, the kernels with most GPU time go first, and a budget in bytes of device code
-(not in seconds: two readings of a file must be equal) ends it.
+The library takes a whole module apart to describe one instruction: 20 to 80 ms and 12 MB for a
+kernel of torch, where everything else about that kernel takes 8 ms. So launches of one function
+share one disassembly, functions that waste memory accesses and those with most GPU time go first,
+and a budget in bytes of device code (not in seconds: two readings of a file must be equal) ends
+it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+import bisect
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
-from kprof.model.profile import Instruction, Kernel
-from kprof.reader.instructions import EXECUTED, MEMORY, start_of
+from kprof.model.profile import Instruction
 from kprof.reader.library import Action
 
-# Twelve of torch's larger modules (5 MB each); far more than any single program of one's own.
-BUDGET_BYTES = 64 << 20
+# About 0.4 s of the library's time: eight of torch's larger modules, or every kernel of most
+# programs of one's own.
+BUDGET_BYTES = 40 << 20
+# Printing one instruction costs as much as this much more of a module.
+_INSTRUCTION_BYTES = 10 << 10
+# From this share of needless accesses on, a reader wants to see where they are.
+_WASTEFUL = 0.1
+
+_Row = Mapping[str, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Draft:
-    """A kernel whose instructions still lack their text.
+class Listing:
+    """The instructions of one kernel that have counters.
 
     Attributes:
-        action: where to read it from.
-        kernel: everything else, with ``instructions`` empty.
+        index: the kernel's position in the report.
+        function: what tells its function from others.
+        duration_s: GPU time of the launch, 0 when unknown.
+        starts: start addresses of its functions, ascending; several for a graph.
         rows: counters by absolute program counter.
-        starts: start addresses of its functions, ascending.
     """
 
-    action: Action
-    kernel: Kernel
-    rows: dict[int, dict[str, float]]
-    starts: list[int]
+    index: int
+    function: tuple[object, ...]
+    duration_s: float
+    starts: tuple[int, ...]
+    rows: Mapping[int, _Row]
 
     def offset(self, pc: int) -> int:
-        """Return a program counter relative to its function's start."""
-        return pc - start_of(pc, self.starts)
+        """Return a program counter relative to the start of its function."""
+        position = bisect.bisect_right(self.starts, pc)
+        return pc - self.starts[position - 1] if position else pc
 
 
-def finish(drafts: Sequence[Draft], *, budget: int, module_bytes: int) -> list[Kernel]:
-    """Return the kernels with their instructions, as many as affordable with text.
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the library knows about one instruction."""
+
+    sass: str
+    file: str | None
+    line: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """All launches of one function.
+
+    Attributes:
+        launches: in launch order.
+    """
+
+    launches: tuple[Listing, ...]
+
+    @property
+    def leader(self) -> Listing:
+        """The launch through which the function is disassembled."""
+        return self.launches[0]
+
+    @property
+    def offsets(self) -> list[int]:
+        """Every instruction that any launch has counters for, relative to the start."""
+        launches = self.launches
+        return sorted({listing.offset(pc) for listing in launches for pc in listing.rows})
+
+
+def functions(listings: Iterable[Listing]) -> list[Function]:
+    """Group launches by function: wasteful ones first, then those with most GPU time."""
+    groups: dict[tuple[object, ...], list[Listing]] = {}
+    for listing in listings:
+        # Offsets of a graph's functions overlap, so a graph cannot be described by offset.
+        if listing.rows and len(listing.starts) == 1:
+            groups.setdefault(listing.function, []).append(listing)
+    found = [Function(tuple(group)) for group in groups.values()]
+    return sorted(found, key=_rank)
+
+
+def _rank(function: Function) -> tuple[bool, float, int]:
+    wasteful = any(waste(listing.rows.values()) >= _WASTEFUL for listing in function.launches)
+    time = sum(listing.duration_s for listing in function.launches)
+    return not wasteful, -time, function.leader.index
+
+
+def waste(rows: Iterable[_Row]) -> float:
+    """Return the largest share of accesses that a better pattern would not need; 1 for local."""
+    rows = list(rows)
+    shares = [
+        _excess(rows, "memory_l1_wavefronts_shared"),
+        _excess(rows, "memory_l2_theoretical_sectors_global"),
+        1.0 if _total(rows, "memory_l2_theoretical_sectors_local") else 0.0,
+    ]
+    return max(shares)
+
+
+def _excess(rows: Sequence[_Row], name: str) -> float:
+    total = _total(rows, name)
+    return 1 - _total(rows, name + "_ideal") / total if total > 0 else 0.0
+
+
+def _total(rows: Sequence[_Row], name: str) -> float:
+    return sum(row.get(name, 0.0) for row in rows)
+
+
+def affordable(ranked: Sequence[Function], *, budget: int, module_bytes: int) -> list[Function]:
+    """Return the first functions whose disassembly fits the budget.
 
     Args:
-        drafts: kernels of one report.
-        budget: bytes of device code to disassemble at most.
-        module_bytes: bytes of one module.
+        ranked: functions, most interesting first.
+        budget: bytes of device code.
+        module_bytes: bytes of one function's module.
     """
-    texts: dict[int, dict[int, str]] = {}
-    for group in _groups(drafts):
-        text: dict[int, str] = {}
-        if budget >= module_bytes:
-            budget -= module_bytes
-            text = _disassemble(group)
-        texts.update(dict.fromkeys((draft.kernel.index for draft in group), text))
-    return [_finished(draft, texts.get(draft.kernel.index, {})) for draft in drafts]
+    chosen = []
+    for function in ranked:
+        budget -= module_bytes + _INSTRUCTION_BYTES * len(function.offsets)
+        if budget < 0:
+            break
+        chosen.append(function)
+    return chosen
 
 
-def _groups(drafts: Sequence[Draft]) -> list[list[Draft]]:
-    """Return the launches of each function, the functions with most GPU time first."""
-    groups: dict[object, list[Draft]] = {}
-    for draft in drafts:
-        if draft.rows:
-            groups.setdefault(_fingerprint(draft), []).append(draft)
-    return sorted(groups.values(), key=lambda group: (-_time(group), group[0].kernel.index))
+def describe(action: Action, function: Function) -> dict[int, Place]:
+    """Return what the library knows about a function's instructions, by offset."""
+    (start,) = function.leader.starts
+    return {offset: _place(action, start + offset) for offset in function.offsets}
 
 
-def _time(group: Iterable[Draft]) -> float:
-    return sum(draft.kernel.duration_s or 0.0 for draft in group)
-
-
-def _fingerprint(draft: Draft) -> object:
-    """Tell functions apart; the name is not enough (Triton tunes many variants of one name)."""
-    sizes = (draft.action.metric_by_name(name) for name in (*MEMORY, *EXECUTED))
-    return (
-        draft.kernel.demangled,
-        draft.kernel.device,
-        draft.kernel.launch and draft.kernel.launch.registers_per_thread,
-        frozenset(draft.kernel.opcodes_full),
-        tuple(metric and metric.num_instances() for metric in sizes),
-        len(draft.starts),
+def _place(action: Action, pc: int) -> Place:
+    text = (action.sass_by_pc(pc) or "").strip()
+    info = action.source_info(pc)
+    file = info.file_name() if info is not None else ""
+    line = info.line() if info is not None else 0
+    known = bool(file) and line > 0
+    return Place(
+        sass="" if text == "???" else text,  # what the library prints for code it cannot read
+        file=file if known else None,
+        line=line if known else None,
     )
 
 
-def _disassemble(group: Sequence[Draft]) -> dict[int, str]:
-    """Return the text by offset of every instruction that any launch of the group has."""
-    leader = group[0]
-    start = leader.starts[0]
-    if len(leader.starts) > 1:  # a graph: offsets of different functions overlap
-        return {}
-    offsets = sorted({draft.offset(pc) for draft in group for pc in draft.rows})
-    texts = ((offset, leader.action.sass_by_pc(start + offset)) for offset in offsets)
-    return {offset: text.strip() for offset, text in texts if text and text.strip() != "???"}
+_NOWHERE = Place("", None, None)
 
 
-def _finished(draft: Draft, text: dict[int, str]) -> Kernel:
-    found = tuple(_instruction(draft, pc, text) for pc in sorted(draft.rows))
-    return replace(draft.kernel, instructions=found) if found else draft.kernel
-
-
-def _instruction(draft: Draft, pc: int, text: dict[int, str]) -> Instruction:
-    offset = draft.offset(pc)
-    info = draft.action.source_info(pc)
-    file = info.file_name() if info is not None else ""
-    line = info.line() if info is not None else 0
-    return Instruction(
-        pc=offset,
-        sass=text.get(offset, ""),
-        file=file or None,
-        line=line if file and line > 0 else None,
-        values=draft.rows[pc],
+def instructions(listing: Listing, places: Mapping[int, Place]) -> tuple[Instruction, ...]:
+    """Return a kernel's instructions ordered by ``pc``, as many as known with their text."""
+    offsets = sorted((listing.offset(pc), pc) for pc in listing.rows)
+    found = ((offset, pc, places.get(offset, _NOWHERE)) for offset, pc in offsets)
+    return tuple(
+        Instruction(offset, place.sass, place.file, place.line, dict(listing.rows[pc]))
+        for offset, pc, place in found
     )

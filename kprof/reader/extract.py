@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kprof.model.profile import Kernel
 from kprof.reader import values
-from kprof.reader.devices import Devices, launch
-from kprof.reader.disassembly import Draft
-from kprof.reader.instructions import function_starts, instructions
+from kprof.reader.devices import LAUNCH, Devices, launch
+from kprof.reader.disassembly import Listing
+from kprof.reader.instructions import counters, function_sizes, function_starts
 from kprof.reader.library import DEMANGLED, FUNCTION, Action
 from kprof.reader.opinions import nvtx_ranges, opinions
 
@@ -19,9 +19,9 @@ _OPCODES_FULL = "sass__inst_executed_per_opcode_with_modifier_all"
 _NS = 1e-9
 
 # The what-if curves of a launch follow from these; a report may repeat one 2,000 times.
-_SHAPES_CURVES = (
-    "launch__registers_per_thread",
+_CURVES_FOLLOW_FROM = (
     "launch__block_size",
+    "launch__registers_per_thread",
     "launch__shared_mem_per_block_static",
     "launch__shared_mem_per_block_dynamic",
     "launch__shared_mem_per_block_driver",
@@ -29,6 +29,8 @@ _SHAPES_CURVES = (
     "launch__cluster_size",
     "launch__barrier_count",
 )
+# Read whether or not a rule wants them.
+_OWN = (_DURATION, *LAUNCH, *_CURVES_FOLLOW_FROM)
 
 Curves = dict[str, tuple[tuple[float, float], ...]]
 
@@ -38,31 +40,41 @@ class Extractor:
 
     Attributes:
         devices: the GPUs seen so far.
+        counters: True once a kernel had anything measured besides its duration.
     """
 
     def __init__(self, extra: tuple[str, ...] = ()) -> None:
         """Read the metrics ``extra`` besides those kprof wants."""
-        self._extra = extra
+        self._extra = (*_OWN, *extra)
         self._curves: dict[tuple[object, ...], Curves] = {}
         self.devices = Devices()
+        self.counters = False
 
-    def draft(self, index: int, action: Action) -> Draft | None:
-        """Read everything but disassembly; None for an action that was cut off."""
+    def read(self, index: int, action: Action) -> tuple[Kernel, Listing | None] | None:
+        """Read one action: the kernel, and its instructions when any has counters.
+
+        Returns:
+            None for an action without name and metrics, which a truncated file may end with.
+        """
         name = action.name(FUNCTION)
         names = tuple(action.metric_names())
         if name is None and not names:
             return None
+        kernel = self._kernel(index, action, name or "unnamed", names)
+        return kernel, _listing(action, kernel, names)
+
+    def _kernel(self, index: int, action: Action, name: str, names: tuple[str, ...]) -> Kernel:
         plan = values.plan(names, self._extra)
+        self.counters = self.counters or plan.counters
         breakdowns = values.breakdowns(action, plan.breakdowns)
         constituents = (part for parts in breakdowns.values() for part in parts)
         metrics, unusable = values.read(action, list(dict.fromkeys((*plan.scalars, *constituents))))
-        rows = instructions(action, names, metrics)
         workload = _WORKLOADS.get(action.workload_type(), "kernel")
-        device = self.devices.index(action, names, metrics)
-        kernel = Kernel(
+        device = self.devices.index(action, names)
+        return Kernel(
             index=index,
-            name=name or "unnamed",
-            demangled=action.name(DEMANGLED) or name or "unnamed",
+            name=name,
+            demangled=action.name(DEMANGLED) or name,
             device=device,
             workload=workload,
             launch=launch(metrics) if workload == "kernel" else None,
@@ -76,10 +88,9 @@ class Extractor:
             curves=self._curves_of(action, device, metrics),
             opinions=opinions(action),
         )
-        return Draft(action, kernel, rows, function_starts(action, rows) if rows else [])
 
     def _curves_of(self, action: Action, device: int, metrics: Mapping[str, float]) -> Curves:
-        shape = (device, *(metrics.get(name) for name in _SHAPES_CURVES))
+        shape = (device, *(metrics.get(name) for name in _CURVES_FOLLOW_FROM))
         if shape not in self._curves:
             curves = {name: values.curve(action, name) for name in values.CURVES}
             self._curves[shape] = {name: points for name, points in curves.items() if points}
@@ -89,3 +100,19 @@ class Extractor:
 def _duration(metrics: Mapping[str, float]) -> float | None:
     nanoseconds = metrics.get(_DURATION)
     return nanoseconds * _NS if nanoseconds is not None and nanoseconds > 0 else None
+
+
+def _listing(action: Action, kernel: Kernel, names: Sequence[str]) -> Listing | None:
+    rows = counters(action, names, kernel.metrics)
+    if not rows:
+        return None
+    # The name alone is not enough: Triton tunes many variants of one name.
+    function = (
+        kernel.demangled,
+        kernel.device,
+        kernel.launch and kernel.launch.registers_per_thread,
+        tuple(sorted(kernel.opcodes_full)),
+        function_sizes(action),
+    )
+    starts = function_starts(action, rows)
+    return Listing(kernel.index, function, kernel.duration_s or 0.0, starts, rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +42,7 @@ class Rows:
                 self.values.setdefault(pc, {})[name] = value
 
 
-def instructions(
+def counters(
     action: Action, names: Sequence[str], totals: Mapping[str, float]
 ) -> dict[int, dict[str, float]]:
     """Return the non-zero counters by absolute program counter.
@@ -102,17 +101,17 @@ def _pairs(metric: Metric, ids: Metric) -> list[tuple[int, float]]:
     return [pair for pair in pairs if math.isfinite(pair[1])]
 
 
-def start_of(pc: int, starts: Sequence[int]) -> int:
-    """Return the start address of the function that holds ``pc``."""
-    position = bisect.bisect_right(starts, pc)
-    return starts[position - 1] if position else pc
-
-
-def function_starts(action: Action, rows: Mapping[int, object]) -> list[int]:
+def function_starts(action: Action, rows: Mapping[int, object]) -> tuple[int, ...]:
     """Return the start addresses of the kernel's functions, ascending."""
     metric = action.metric_by_name("launch__function_pcs")
     if metric is not None and metric.num_instances():
-        return sorted(metric.as_uint64(instance) for instance in range(metric.num_instances()))
+        return tuple(sorted(map(metric.as_uint64, range(metric.num_instances()))))
     executed = [pc for pc, _ in _column(action, "inst_executed")]
     known = executed or list(rows)
-    return [min(known)] if known else []
+    return (min(known),) if known else ()
+
+
+def function_sizes(action: Action) -> tuple[int, ...]:
+    """Return how many instructions of each kind a kernel has; equal for equal functions."""
+    metrics = (action.metric_by_name(name) for name in (*MEMORY, *EXECUTED))
+    return tuple(0 if metric is None else metric.num_instances() for metric in metrics)

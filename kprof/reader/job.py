@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 
 from kprof.model.profile import Device, Kernel
+from kprof.reader.disassembly import Listing
 
 # The worker's exit status where it could not write an outcome.
 NO_MEMORY, NO_LIBRARY = 71, 72
@@ -21,8 +22,8 @@ class Job:
         output: where to write the :class:`Outcome` as a pickle.
         extra: metrics to read besides those kprof wants.
         slice_kernels: kernels per process.
-        processes: how many of those run at a time.
-        disassemble_bytes: device code to disassemble at most, over all slices.
+        processes: how many at a time.
+        disassemble_bytes: device code to disassemble at most, over all functions.
         module_bytes: device code of one module.
     """
 
@@ -52,11 +53,15 @@ class Part:
     Attributes:
         kernels: their ``device`` is an index into ``devices``.
         devices: by what tells them apart.
+        listings: their instructions, not described yet.
+        counters: True when anything besides the duration was measured.
         cut_off: actions without name and metrics, which a truncated file may end with.
     """
 
     kernels: tuple[Kernel, ...]
     devices: Mapping[tuple[object, ...], Device]
+    listings: tuple[Listing, ...] = ()
+    counters: bool = False
     cut_off: int = 0
 
 
@@ -84,9 +89,11 @@ class Outcome:
         actions: kernels the library sees.
         parts: what was read, in launch order.
         lost: what could not be.
+        undescribed: functions whose instructions broke the library.
     """
 
     ranges: int
     actions: int
     parts: tuple[Part, ...] = ()
-    lost: tuple[Lost, ...] = field(default=())
+    lost: tuple[Lost, ...] = ()
+    undescribed: int = 0

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from kprof.metrics import is_wanted
 from kprof.reader.library import NUMERIC_KINDS, Action, Metric
-from kprof.reader.wanted import is_wanted
 
 CURVES = (
     "launch__occupancy_per_register_count",
@@ -22,7 +22,20 @@ _NOT_SCALARS = frozenset(CURVES) | {
     "launch__function_pcs",
     "launch__kernel_name",
 }
-_NOT_SCALAR_PREFIXES = ("derived__pct_occupancy_per_", "breakdown:", "device__attribute_")
+_NOT_SCALAR_PREFIXES = ("derived__pct_occupancy_per_", "breakdown:")
+# Stored by ncu whatever was asked for, at no cost in passes; and the duration.
+_NOT_COUNTERS = (
+    "gpu__time_duration",
+    "launch__",
+    "profiler__",
+    "sm__maximum_warps",
+    "smsp__maximum_warps",
+    "device__",
+    "derived__pct_occupancy_per_",
+    "nvlink__",
+    "numa__",
+    "c2clink__",
+)
 _BREAKDOWN = "breakdown:"
 # .max, .min and .sum variants of a breakdown list the same units.
 _BREAKDOWN_SUFFIX = ".avg.pct_of_peak_sustained_elapsed"
@@ -35,10 +48,12 @@ class Plan:
     Attributes:
         scalars: metrics to read one number from.
         breakdowns: throughput metrics whose constituents are listed, without prefix.
+        counters: True when anything was measured besides the duration.
     """
 
     scalars: tuple[str, ...]
     breakdowns: tuple[str, ...]
+    counters: bool
 
 
 @lru_cache(maxsize=16)
@@ -51,6 +66,7 @@ def plan(names: tuple[str, ...], extra: tuple[str, ...]) -> Plan:
             for name in names
             if name.startswith(_BREAKDOWN) and name.endswith(_BREAKDOWN_SUFFIX)
         ),
+        counters=any(not name.startswith(_NOT_COUNTERS) for name in names),
     )
 
 

@@ -156,6 +156,9 @@ def _check(path: Path, completed: Completed, timeout_s: float) -> None:
         )
     if completed.returncode:
         cause = assemble.death(completed.returncode)
+        last = completed.stderr.decode(errors="replace").strip().splitlines()[-1:]
+        if completed.returncode > 0 and last:  # a Python error, not the library's noise
+            cause += f": {last[0]}"
         raise UnreadableReport(f"{path}: cannot be read: {cause}", hint=_CORRUPT)
 
 

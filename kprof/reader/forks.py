@@ -1,0 +1,90 @@
+"""Work in processes that may die: each task in a fork of this one.
+
+The tasks share the loaded report at no cost, and what the library leaks goes with them.
+"""
+
+from __future__ import annotations
+
+import os
+import pickle
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Generic, TypeVar
+
+from kprof.reader.job import NO_MEMORY
+
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Death:
+    """A task without a result.
+
+    Attributes:
+        status: exit status of its process, negative for a signal.
+    """
+
+    status: int
+
+
+@dataclass(frozen=True, slots=True)
+class Forks(Generic[Result]):
+    """Runs tasks side by side.
+
+    Attributes:
+        folder: where results are handed over.
+        processes: how many tasks run at a time.
+    """
+
+    folder: Path
+    processes: int
+
+    def run(self, tasks: Sequence[Callable[[], Result]]) -> list[Result | Death]:
+        """Return each task's result, or how it died, in the order of the tasks."""
+        if not hasattr(os, "fork"):  # Windows: in this process, unprotected
+            return [task() for task in tasks]
+        running: dict[int, int] = {}
+        results: dict[int, Result | Death] = {}
+        waiting = list(range(len(tasks)))
+        while waiting or running:
+            while waiting and len(running) < self.processes:
+                position = waiting.pop(0)
+                running[self._start(tasks[position], position)] = position
+            pid, status = os.wait()
+            position = running.pop(pid)
+            results[position] = self._result(position, os.waitstatus_to_exitcode(status))
+        return [results[position] for position in range(len(tasks))]
+
+    def _start(self, task: Callable[[], Result], position: int) -> int:
+        pid = os.fork()
+        if pid:
+            return pid
+        status = 1
+        try:
+            status = _attempt(task, self._file(position))
+        finally:  # whatever happens, the child must not go on as if it were its parent
+            os._exit(status)
+
+    def _file(self, position: int) -> Path:
+        return self.folder / f"task-{position}"
+
+    def _result(self, position: int, status: int) -> Result | Death:
+        if status:
+            return Death(status)
+        file = self._file(position)
+        result: Result = pickle.loads(file.read_bytes())  # noqa: S301 - written by the fork
+        file.unlink()
+        return result
+
+
+def _attempt(task: Callable[[], Result], file: Path) -> int:
+    try:
+        file.write_bytes(pickle.dumps(task(), pickle.HIGHEST_PROTOCOL))
+    except MemoryError:
+        return NO_MEMORY
+    except Exception:  # noqa: BLE001 - shown by whoever started the worker
+        traceback.print_exc()
+        return 1
+    return 0

@@ -1,0 +1,146 @@
+"""A report read slice by slice, each slice in a process of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from kprof.model.profile import Kernel
+from kprof.reader.disassembly import (
+    Function,
+    Listing,
+    Place,
+    affordable,
+    describe,
+    functions,
+    instructions,
+)
+from kprof.reader.extract import Extractor
+from kprof.reader.forks import Death, Forks
+from kprof.reader.job import Job, Lost, Outcome, Part
+from kprof.reader.library import Action
+
+# Halving a slice that died finds the kernel that breaks the library; a file that is broken all
+# over is given up after so many deaths.
+_MAX_DEATHS = 12
+
+_Span = tuple[int, int]
+_Described = dict[int, dict[int, Place]]  # kernel index to offset to place
+
+
+class Slices:
+    """Reads one loaded report."""
+
+    def __init__(self, job: Job, context: Any) -> None:
+        """Prepare to read an ``ncu_report.IContext``."""
+        self._job = job
+        self._ranges = [context.range_by_idx(index) for index in range(context.num_ranges())]
+        self._counts = [part.num_actions() for part in self._ranges]
+        self._folder = Path(job.output).parent
+
+    def read(self) -> Outcome:
+        """Read everything, then describe the most interesting instructions."""
+        total = sum(self._counts)
+        parts, lost = self._read_all(total)
+        chosen = affordable(
+            functions(listing for part in parts for listing in part.listings),
+            budget=self._job.disassemble_bytes,
+            module_bytes=self._job.module_bytes,
+        )
+        places, undescribed = self._describe_all(chosen)
+        finished = tuple(_finished(part, places) for part in parts)
+        return Outcome(len(self._ranges), total, finished, lost, undescribed)
+
+    def _read_all(self, total: int) -> tuple[list[Part], tuple[Lost, ...]]:
+        size = self._job.slice_kernels
+        waiting = [(start, min(start + size, total)) for start in range(0, total, size)]
+        parts: dict[int, Part] = {}
+        lost: list[Lost] = []
+        deaths = 0
+        while waiting:
+            forks: Forks[Part] = Forks(self._folder, self._job.processes)
+            results = forks.run([partial(self._part, span) for span in waiting])
+            again: list[_Span] = []
+            for (start, stop), result in zip(waiting, results, strict=True):
+                if not isinstance(result, Death):
+                    parts[start] = result
+                    continue
+                deaths += 1
+                if stop - start == 1 or deaths > _MAX_DEATHS:
+                    lost.append(Lost(start, stop, result.status))
+                    continue
+                middle = (start + stop) // 2
+                again += [(start, middle), (middle, stop)]
+            waiting = again
+        ordered = [parts[start] for start in sorted(parts)]
+        return ordered, tuple(sorted(lost, key=lambda gap: gap.start))
+
+    def _part(self, span: _Span) -> Part:
+        extractor = Extractor(self._job.extra)
+        kernels: list[Kernel] = []
+        listings: list[Listing] = []
+        cut_off = 0
+        for index, action in self._actions(range(*span)):
+            found = extractor.read(index, action)
+            if found is None:
+                cut_off += 1
+                continue
+            kernel, listing = found
+            kernels.append(kernel)
+            listings += [listing] if listing is not None else []
+        return Part(
+            tuple(kernels),
+            extractor.devices.found,
+            tuple(listings),
+            extractor.counters,
+            cut_off,
+        )
+
+    def _actions(self, indices: Iterable[int]) -> Iterator[tuple[int, Action]]:
+        """Yield actions by their position over all ranges."""
+        for index in indices:
+            rest = index
+            for part, count in zip(self._ranges, self._counts, strict=True):
+                if rest < count:
+                    yield index, part.action_by_idx(rest)
+                    break
+                rest -= count
+
+    def _describe_all(self, chosen: Sequence[Function]) -> tuple[_Described, int]:
+        shares = [chosen[first :: self._job.processes] for first in range(self._job.processes)]
+        tasks = [share for share in shares if share]
+        forks: Forks[_Described] = Forks(self._folder, self._job.processes)
+        results = forks.run([partial(self._describe, share) for share in tasks])
+        described: _Described = {}
+        undescribed = 0
+        for share, result in zip(tasks, results, strict=True):
+            if isinstance(result, Death):
+                undescribed += len(share)
+            else:
+                described.update(result)
+        return described, undescribed
+
+    def _describe(self, share: Sequence[Function]) -> _Described:
+        described: _Described = {}
+        for function in share:
+            ((_, action),) = self._actions([function.leader.index])
+            places = describe(action, function)
+            described.update((listing.index, places) for listing in function.launches)
+        return described
+
+
+def _finished(part: Part, described: Mapping[int, Mapping[int, Place]]) -> Part:
+    listings = {listing.index: listing for listing in part.listings}
+    kernels = (
+        replace(
+            kernel,
+            instructions=instructions(listings[kernel.index], described.get(kernel.index, {})),
+        )
+        if kernel.index in listings
+        else kernel
+        for kernel in part.kernels
+    )
+    return replace(part, kernels=tuple(kernels), listings=())
