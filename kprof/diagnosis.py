@@ -1,0 +1,167 @@
+"""Run the rules over a profile and put the verdict together."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from kprof import limiter, occupancy, ordering, quality, roofline, sharedmem, stalls
+from kprof import metrics as m
+from kprof.model import (
+    Caches,
+    ClockHz,
+    DeviceReport,
+    Finding,
+    Kernel,
+    KernelReport,
+    Profile,
+    Report,
+    Skipped,
+    Throughput,
+)
+from kprof.rule import Rule, registry
+
+PIPES = ("fma", "alu", "fp64", "fp16", "xu", "tensor")
+PIPE_METRICS = {
+    "lsu": "sm__inst_executed_pipe_lsu",
+    "adu": "sm__inst_executed_pipe_adu",
+    "cbu": "sm__inst_executed_pipe_cbu_pred_on_any",
+    "uniform": "sm__inst_executed_pipe_uniform",
+    "tex": "sm__inst_executed_pipe_tex",
+    "tma": "sm__pipe_tma_cycles_active",
+}
+
+
+def diagnose(
+    profile: Profile,
+    rules: Sequence[Rule] | None = None,
+    *,
+    kernel: re.Pattern[str] | None = None,
+) -> Report:
+    """Diagnose every kernel of a profile.
+
+    Args:
+        profile: what the reader returned.
+        rules: the rules to run; the whole catalogue when None.
+        kernel: keep only kernels whose demangled name this pattern is found in.
+    """
+    catalogue = registry() if rules is None else tuple(rules)
+    kept = [
+        item for item in profile.kernels if kernel is None or kernel.search(item.demangled or "")
+    ]
+    reports = tuple(_kernel_report(item, catalogue, profile.collection.depth) for item in kept)
+    return Report(
+        source=profile.source,
+        collection=profile.collection,
+        devices=tuple(_device_report(profile, index) for index in range(len(profile.devices))),
+        kernels=reports,
+        notes=profile.notes,
+    )
+
+
+def _kernel_report(kernel: Kernel, rules: Sequence[Rule], depth: str | None) -> KernelReport:
+    roof = roofline.roofline(kernel)
+    bound = limiter.bound(kernel)
+    findings, clear, skipped = _run(kernel, rules)
+    return KernelReport(
+        index=kernel.index,
+        name=kernel.name,
+        demangled=kernel.demangled,
+        device=kernel.device,
+        workload=kernel.workload,
+        bound=bound,
+        launch=kernel.launch,
+        nvtx=kernel.nvtx,
+        duration_s=kernel.duration_s,
+        limiter=limiter.limiter(kernel),
+        depth=depth,
+        throughput=_throughput(kernel),
+        occupancy=occupancy.occupancy(kernel),
+        caches=Caches(m.L1_HIT.read(kernel.metrics), m.L2_HIT.read(kernel.metrics)),
+        stalls=stalls.stalls(kernel),
+        pipes=_pipes(kernel),
+        shared_memory=sharedmem.shared_memory(kernel),
+        roofline=roof,
+        findings=ordering.ordered(findings, bound),
+        clear=clear,
+        skipped=skipped,
+        quality=quality.quality(kernel, roof),
+        opinions=kernel.opinions,
+    )
+
+
+def _run(
+    kernel: Kernel, rules: Iterable[Rule]
+) -> tuple[list[Finding], tuple[str, ...], tuple[Skipped, ...]]:
+    """Run the rules; one that lacks data or fails is named, and the others still run."""
+    findings: list[Finding] = []
+    clear: list[str] = []
+    skipped: list[Skipped] = []
+    inflated = limiter.has_inflated_duration(kernel)
+    for item in rules:
+        missing = ("the kernel's own duration",) if inflated else item.missing(kernel)
+        if missing:
+            skipped.append(Skipped(item.name, missing))
+            continue
+        try:
+            found = item.check(kernel)
+        except Exception as error:  # noqa: BLE001 - a rule may fail in any way; nothing else is lost
+            skipped.append(
+                Skipped(item.name, (f"the rule failed: {type(error).__name__}: {error}",))
+            )
+            continue
+        if found is None:
+            clear.append(item.name)
+        else:
+            findings.append(found)
+    return findings, tuple(clear), tuple(skipped)
+
+
+def _throughput(kernel: Kernel) -> Throughput:
+    return Throughput(
+        compute_pct=m.COMPUTE_SOL.read(kernel.metrics),
+        memory_pct=m.MEMORY_SOL.read(kernel.metrics),
+        dram_pct=m.DRAM_PCT.read(kernel.metrics),
+        l2_pct=m.L2_PCT.read(kernel.metrics),
+        l1_pct=m.L1_PCT.read(kernel.metrics),
+    )
+
+
+def _pipes(kernel: Kernel) -> dict[str, float]:
+    found: dict[str, float] = {}
+    for kind in PIPES:
+        unit = limiter.busiest(kernel, (kind,))
+        if unit is not None:
+            found[kind] = unit.pct
+    for name, base in PIPE_METRICS.items():
+        value = kernel.metrics.get(m.elapsed(base))
+        if value is not None:
+            found[name] = value
+    return found
+
+
+def _device_report(profile: Profile, index: int) -> DeviceReport:
+    """Return a GPU with the clocks and roofs of its longest kernels (the steadiest to read)."""
+    device = profile.devices[index]
+    mine = sorted(
+        (kernel for kernel in profile.kernels if kernel.device == index),
+        key=lambda kernel: -(kernel.duration_s or 0.0),
+    )
+    ceilings: dict[str, float] = {}
+    for kernel in mine:
+        for name, value in roofline.ceilings(kernel).items():
+            ceilings.setdefault(name, value)
+    return DeviceReport(
+        name=device.name,
+        compute_capability=device.compute_capability,
+        sm_count=device.sm_count,
+        clock_hz=ClockHz(
+            sm=_first(m.SM_CLOCK.read(kernel.metrics) for kernel in mine),
+            dram=_first(m.DRAM_CLOCK.read(kernel.metrics) for kernel in mine),
+        ),
+        ceilings=ceilings,
+    )
+
+
+def _first(values: Iterable[float | None]) -> float | None:
+    return next((value for value in values if value is not None), None)

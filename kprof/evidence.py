@@ -1,0 +1,71 @@
+"""Build the evidence and the source places a finding carries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from kprof.model import Evidence, Instruction, Kernel, Limiter, Place
+from kprof.quantity import Quantity
+
+NVIDIA_60 = "NVIDIA rule SOLBottleneck, ncu 2025.3"
+OWN = "kprof"
+TOP_PLACES = 5
+
+
+def measured(
+    kernel: Kernel,
+    quantity: Quantity,
+    threshold: float | None = None,
+    source: str | None = None,
+) -> tuple[Evidence, ...]:
+    """Return one piece of evidence, or none when the quantity is absent."""
+    value = quantity.read(kernel.metrics)
+    if value is None:
+        return ()
+    return (Evidence(_name(kernel, quantity), value, quantity.unit, threshold, source),)
+
+
+def derived(
+    name: str, value: float, unit: str, threshold: float | None = None, source: str | None = None
+) -> Evidence:
+    """Return evidence for a value kprof computed."""
+    return Evidence(name, value, unit, threshold, source)
+
+
+def busy(top: Limiter) -> Evidence:
+    """Return the limiter's utilisation against the 60 % from which a unit is the limit."""
+    return Evidence(top.metric, top.pct, "%", 60.0, NVIDIA_60)
+
+
+def places(
+    kernel: Kernel,
+    weight: Callable[[Instruction], float],
+    total: float | None = None,
+) -> tuple[Place, ...]:
+    """Return the instructions with most weight and their share of ``total`` (default: the sum)."""
+    weighed = [(weight(row), row) for row in kernel.instructions]
+    rows = sorted(((w, r) for w, r in weighed if w > 0.0), key=lambda item: (-item[0], item[1].pc))
+    whole = sum(w for w, _ in rows) if total is None else total
+    if not whole:
+        return ()
+    return tuple(
+        Place(row.file, row.line, row.sass, row.pc, min(w / whole, 1.0))
+        for w, row in rows[:TOP_PLACES]
+    )
+
+
+def where(found: Iterable[Place]) -> str:
+    """Name the first place for a headline: `` at file.cu:12``, or nothing without line info."""
+    for place in found:
+        if place.file and place.line:
+            return f" at {place.file.rsplit('/', 1)[-1]}:{place.line}"
+    return ""
+
+
+def _name(kernel: Kernel, quantity: Quantity) -> str:
+    """Return the metric the value was read from when it is a single one, else our name."""
+    for way in quantity.ways:
+        if all(name in kernel.metrics for name in way.metrics):
+            single = len(way.metrics) == 1
+            return way.metrics[0] if single and len(quantity.ways) < 3 else quantity.name
+    return quantity.name

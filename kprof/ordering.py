@@ -1,0 +1,64 @@
+"""The order of findings: the real limiter first.
+
+1. causes that explain the limiter (they relieve the resource that is busiest, or, when nothing
+   is busy, the largest estimate of all), largest estimate first;
+2. the statement of the limit itself;
+3. everything else by estimate and confidence;
+4. statements that need no action.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kprof.model import Bound, Finding
+
+# A cause explains the limiter when fixing it saves at least this share of the time.
+# kprof's own, unsourced.
+EXPLAINS = 0.1
+CERTAINTY = {"high": 1.0, "medium": 0.7, "low": 0.4}
+RESOURCES: dict[str, frozenset[str]] = {
+    "dram": frozenset({"dram"}),
+    "l2": frozenset({"l2"}),
+    "l1": frozenset({"l1", "shared"}),
+    "shared": frozenset({"shared"}),
+    "issue": frozenset({"issue"}),
+    "latency": frozenset({"latency", "occupancy", "launch", "dram", "l2", "l1", "shared"}),
+    "launch": frozenset({"launch"}),
+}
+LIMITS = frozenset(
+    {
+        "dram-bandwidth-bound",
+        "l2-bandwidth-bound",
+        "l1-bandwidth-bound",
+        "shared-memory-bandwidth-bound",
+        "compute-bound",
+        "issue-bound",
+        "tensor-core-bound",
+    }
+)
+
+
+def ordered(findings: Iterable[Finding], bound: Bound) -> tuple[Finding, ...]:
+    """Return the findings with the primary limiter first."""
+    return tuple(sorted(findings, key=lambda finding: _key(finding, bound)))
+
+
+def _key(finding: Finding, bound: Bound) -> tuple[int, float, str]:
+    saved = saved_share(finding)
+    return _tier(finding, bound, saved), -saved * CERTAINTY[finding.confidence], finding.rule
+
+
+def _tier(finding: Finding, bound: Bound, saved: float) -> int:
+    if finding.rule in LIMITS:
+        return 1
+    if finding.severity == "info":
+        return 3
+    relieves = RESOURCES.get(bound, frozenset({"math"}))
+    return 0 if finding.resource in relieves and saved >= EXPLAINS else 2
+
+
+def saved_share(finding: Finding) -> float:
+    """Return the share of the time a finding's optimistic estimate saves."""
+    most = finding.estimated_speedup.high if finding.estimated_speedup else 1.0
+    return 1.0 - 1.0 / most if most > 0.0 else 0.0

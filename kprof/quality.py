@@ -1,0 +1,150 @@
+"""Doubts about the data itself, looked for before any rule runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kprof import metrics as m
+from kprof import stalls
+from kprof.limiter import covers_every_level, has_inflated_duration, utilisations
+from kprof.model import Kernel, QualityNote, Roofline
+
+# Below this, counters of different passes need not belong together (Profiling Guide, "Range and
+# Precision").
+SHORT_S = 20e-6
+# Percentages are not clamped by ncu; rounding alone gives up to half a point.
+ABOVE_PCT = 100.5
+# kprof's own: more than this over the roof is a wrong peak or a moved clock. Unsourced.
+ABOVE_ROOF_PCT = 102.0
+LOW_CLOCK = 0.95
+# kprof's own: two counts of the same thing that differ by more were not the same work. Unsourced.
+DISAGREE = 2.0
+
+Check = Callable[[Kernel, Roofline], str | None]
+
+
+def quality(kernel: Kernel, roof: Roofline) -> tuple[QualityNote, ...]:
+    """Return every doubt about a kernel's data, most serious first."""
+    found = ((name, check(kernel, roof)) for name, check in CHECKS.items())
+    return tuple(QualityNote(name, message) for name, message in found if message is not None)
+
+
+def _inflated(kernel: Kernel, _: Roofline) -> str | None:
+    if not has_inflated_duration(kernel):
+        return None
+    return (
+        "the busiest SM was active for less than a quarter of the duration: this is not the "
+        "kernel's own time (seen when a whole CUDA graph is profiled), so no verdict is drawn"
+    )
+
+
+def _missing_duration(kernel: Kernel, _: Roofline) -> str | None:
+    if kernel.duration_s is not None:
+        return None
+    reason = kernel.unusable.get("gpu__time_duration.sum")
+    said = f"holds {reason} as duration" if reason else "holds no duration"
+    return f"the report {said}: rates and the share of GPU time are unknown"
+
+
+def _unusable(kernel: Kernel, _: Roofline) -> str | None:
+    if not kernel.unusable:
+        return None
+    names = sorted(kernel.unusable)
+    shown = ", ".join(f"{name} ({kernel.unusable[name]})" for name in names[:3])
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    count = "1 metric has" if len(names) == 1 else f"{len(names)} metrics have"
+    return f"{count} no usable number and count as unknown: {shown}{more}"
+
+
+def _levels(kernel: Kernel, _: Roofline) -> str | None:
+    if covers_every_level(kernel):
+        return None
+    missing = [q.name for q in m.COVERAGE if q.read(kernel.metrics) is None]
+    return (
+        f"not every level was measured ({', '.join(missing)} missing): the limiter may be unknown"
+    )
+
+
+def _above(kernel: Kernel, roof: Roofline) -> str | None:
+    over = [unit for unit in utilisations(kernel) if unit.pct > ABOVE_PCT]
+    if over:
+        return f"{over[0].metric} reads {over[0].pct:.1f} %, above its own peak: passes or clocks differ"
+    if roof.roof_pct is not None and roof.roof_pct > ABOVE_ROOF_PCT:
+        return (
+            f"the kernel sits at {roof.roof_pct:.0f} % of its {roof.roof} roof: the clock moved "
+            "between passes, or the peak is not this chip's; read the roofline with care"
+        )
+    return None
+
+
+def _hit_rates(kernel: Kernel, _: Roofline) -> str | None:
+    for quantity in (m.L1_HIT, m.L2_HIT):
+        value = quantity.read(kernel.metrics)
+        if value is not None and value > 100.0:
+            return (
+                f"{quantity.name} reads {value:.2f} %: hits and look-ups were counted in different "
+                "passes; shown as measured"
+            )
+    return None
+
+
+def _disagree(kernel: Kernel, _: Roofline) -> str | None:
+    hardware = m.SHARED_WAVEFRONTS_HARDWARE.read(kernel.metrics)
+    sass = m.SHARED_WAVEFRONTS.read(kernel.metrics)
+    if not hardware or not sass or 1.0 / DISAGREE <= hardware / sass <= DISAGREE:
+        return None
+    return (
+        f"shared-memory wavefronts differ between passes ({hardware:,.0f} counted, {sass:,.0f} "
+        "derived): the kernel did not do the same work each time, or uses instructions that only "
+        "one of them sees"
+    )
+
+
+def _short(kernel: Kernel, _: Roofline) -> str | None:
+    if kernel.duration_s is None or kernel.duration_s >= SHORT_S:
+        return None
+    return (
+        f"{kernel.duration_s * 1e6:.1f} µs is short: ratios of counters from different passes "
+        "carry wide error bars, and up to 2 µs of it is launch overhead"
+    )
+
+
+def _clock(kernel: Kernel, _: Roofline) -> str | None:
+    clock = m.SM_CLOCK.read(kernel.metrics)
+    khz = kernel.metrics.get("device__attribute_max_gpu_frequency_khz") or kernel.metrics.get(
+        "device__attribute_clock_rate"
+    )
+    if clock is None or not khz or clock >= LOW_CLOCK * khz * 1e3:
+        return None
+    return (
+        f"the SM clock was {clock / 1e9:.2f} GHz of at most {khz / 1e6:.2f} GHz: arithmetic roofs "
+        "are built from the clock that ran, memory may look faster beside them than in production"
+    )
+
+
+def _samples(kernel: Kernel, _: Roofline) -> str | None:
+    samples = m.SAMPLES.read(kernel.metrics)
+    if samples is None or samples >= stalls.MIN_SAMPLES:
+        return None
+    return f"{samples:,.0f} warp samples are too few to speak of stall reasons"
+
+
+def _lines(kernel: Kernel, _: Roofline) -> str | None:
+    if not kernel.instructions or any(row.file for row in kernel.instructions):
+        return None
+    return "no line information: compile with -lineinfo to see source lines beside the SASS"
+
+
+CHECKS: dict[str, Check] = {
+    "inflated-duration": _inflated,
+    "missing-duration": _missing_duration,
+    "above-roof": _above,
+    "unusable-metrics": _unusable,
+    "incomplete-levels": _levels,
+    "passes-disagree": _disagree,
+    "hit-rate-above-100": _hit_rates,
+    "short-kernel": _short,
+    "clock-state": _clock,
+    "few-samples": _samples,
+    "no-line-info": _lines,
+}
