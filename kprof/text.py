@@ -166,8 +166,8 @@ def _kernel(group: Group, width: int, verbose: int) -> Iterator[RenderableType]:
         yield _body(Text(f"also: {others}", style="dim"))
     if not findings:
         yield _body(Text(_nothing_fired(kernel)))
-    yield from (_body(Text(f"! {_line(note.message)}", "yellow")) for note in kernel.quality)
     if verbose:
+        yield from (_body(Text(f"! {_line(note.message)}", "yellow")) for note in kernel.quality)
         yield from (_body(Text(line, style="dim")) for line in _unevaluated([kernel]))
 
 
@@ -232,10 +232,24 @@ def _nothing_fired(kernel: KernelReport) -> str:
 
 
 def _closing(report: Report, verbose: int) -> Iterator[RenderableType]:
-    lines = [] if verbose else list(_unevaluated(report.kernels))
-    if lines:
-        yield Text("")
-        yield from (Text(line, style="dim") for line in lines)
+    if verbose:
+        return
+    doubts = [Text(line, style="yellow") for line in _doubts(report.kernels)]
+    missing = [Text(line, style="dim") for line in _unevaluated(report.kernels)]
+    for lines in (doubts, missing):
+        if lines:
+            yield Text("")
+            yield from lines
+
+
+def _doubts(kernels: Sequence[KernelReport]) -> Iterator[str]:
+    """Say each kind of doubt about the data once, with the kernels it concerns."""
+    notes = [(kernel.index, note) for kernel in kernels for note in kernel.quality]
+    for check in dict.fromkeys(note.check for _, note in notes):
+        message = next(note.message for _, note in notes if note.check == check)
+        concerned = [f"#{index}" for index, note in notes if note.check == check]
+        more = f" and {len(concerned) - EVIDENCE} more" if len(concerned) > EVIDENCE else ""
+        yield f"! {', '.join(concerned[:EVIDENCE])}{more}: {_line(message)}"
 
 
 def _unevaluated(kernels: Sequence[KernelReport]) -> Iterator[str]:

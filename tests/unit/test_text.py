@@ -19,7 +19,7 @@ def test_it_says_what_a_person_needs(report: Report) -> None:
     assert "transpose.cu:42" in text
     assert "Pad the tile by one column" in text
     assert "an estimated 1.6–2.4× as fast" in text.replace("\n", " ")
-    assert "! Too short for steady clocks." in text
+    assert "! #0: Too short for steady clocks." in text
     assert "thread-divergence" in text
     assert "threads_per_instruction" in text
 
@@ -79,6 +79,16 @@ def test_no_escape_without_colour_and_none_from_the_report(report: Report) -> No
     assert "\x1b" not in summary(report, color=False)
     assert "\x1b[1m" in summary(report, color=True)
     assert "?[31m" in summary(report, color=True, width=200)
+
+
+def test_a_doubt_is_told_once_with_the_kernels_it_concerns(
+    report: Report, transpose: KernelReport
+) -> None:
+    kernels = tuple(replace(transpose, index=n, demangled=f"k{n}") for n in range(5))
+    text = summary(replace(report, kernels=kernels))
+    assert text.count("Too short") == 1
+    assert "! #0, #1, #2 and 2 more: Too short for steady clocks." in text
+    assert summary(replace(report, kernels=kernels), verbose=1).count("! Too short") == 5
 
 
 def test_text_with_markup_is_shown_as_it_is(report: Report, transpose: KernelReport) -> None:

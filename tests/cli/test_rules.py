@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from kprof.cli.rules import rules
+from kprof.rule import registry
+
+KPROF = Path(sys.executable).with_name("kprof")
+OWN = '''
+from kprof.model import Finding, Kernel
+from kprof.quantity import plain
+from kprof.rule import rule
+
+GRID = plain("grid", "launch__grid_size", "blocks of the launch", "")
+
+
+@rule(requires=[GRID])
+def odd_grid(kernel: Kernel) -> Finding | None:
+    """## What it detects
+
+    A grid of an odd number of blocks. Nothing more.
+    """
+    return None
+'''
+
+
+@pytest.fixture
+def own_rules(tmp_path: Path) -> Path:
+    (tmp_path / "odd_grid.py").write_text(OWN)
+    return tmp_path
+
+
+def test_every_rule_is_listed_with_one_line() -> None:
+    done = CliRunner().invoke(rules, [])
+    assert done.exit_code == 0
+    lines = done.output.splitlines()
+    assert [line.split("  ")[0].strip() for line in lines] == [rule.name for rule in registry()]
+    assert all(len(line) <= 80 for line in lines)
+    assert all(len(line.split("  ", 1)[1].strip()) > 10 for line in lines)
+
+
+def test_one_rule_is_explained_with_what_it_needs() -> None:
+    rule = registry()[0]
+    done = CliRunner().invoke(rules, [rule.name])
+    assert done.exit_code == 0
+    assert done.output.startswith(f"# {rule.name}\n")
+    assert rule.doc in done.output
+    for quantity in rule.requires:
+        assert f"`{quantity.name}`" in done.output
+        assert quantity.ways[0].metrics[0] in done.output
+
+
+def test_underscores_are_forgiven() -> None:
+    name = registry()[0].name
+    assert CliRunner().invoke(rules, [name.replace("-", "_")]).output.startswith(f"# {name}")
+
+
+def test_own_rules_are_listed_and_explained(own_rules: Path) -> None:
+    listed = CliRunner().invoke(rules, ["--rules-dir", str(own_rules)]).output
+    assert "A grid of an odd number of blocks." in listed
+    told = CliRunner().invoke(rules, ["odd-grid", "--rules-dir", str(own_rules)]).output
+    assert "- `grid`: blocks of the launch. From launch__grid_size" in told
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [(("no-such",), "no rule is named 'no-such'"), (("--rules-dir", "no"), "is not a directory")],
+)
+def test_what_is_not_there_is_named(args: tuple[str, ...], message: str) -> None:
+    done = subprocess.run([KPROF, "rules", *args], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+    assert "Hint: " in done.stderr
+
+
+def test_a_broken_rule_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "broken.py").write_text("def (")
+    done = subprocess.run(
+        [KPROF, "rules", "--rules-dir", tmp_path], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert "broken.py" in done.stderr
+    assert "Traceback" not in done.stderr
