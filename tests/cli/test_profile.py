@@ -1,0 +1,496 @@
+"""``kprof profile`` against a stand-in for ncu: everything but the GPU is real."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+FAKE = ROOT / "tests" / "fakes" / "ncu"
+OURS = sorted(
+    (ROOT / "tests" / "data" / "h200").glob("*.ncu-rep.xz"), key=lambda p: p.stat().st_size
+)
+SHARED = sorted(
+    (ROOT.parent / "shared" / "reports" / "public").glob("*.ncu-rep.xz"),
+    key=lambda p: p.stat().st_size,
+)
+
+Run = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small real report, for the stand-in to write."""
+    found = OURS or SHARED
+    if not found:
+        pytest.skip("no recorded report in tests/data/h200 or in the shared folder")
+    path = tmp_path_factory.mktemp("recorded") / "small.ncu-rep"
+    path.write_bytes(lzma.decompress(found[0].read_bytes()))
+    return path
+
+
+@pytest.fixture
+def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """An environment in which ncu is the stand-in, and a working folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    folder = str(Path(sys.executable).parent)
+    return {
+        "PATH": os.pathsep.join([str(FAKE.parent), folder, "/usr/bin", "/bin"]),
+        "HOME": str(tmp_path),
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+@pytest.fixture
+def kprof(env: dict[str, str], recorded: Path) -> Run:
+    """Run ``kprof profile`` to its end."""
+
+    def run(*args: str, stdin: str = "", **fake: str) -> subprocess.CompletedProcess[str]:
+        more = {f"FAKE_NCU_{name.upper()}": value for name, value in fake.items()}
+        done = subprocess.run(
+            command(*args),
+            env={**env, "FAKE_NCU_REPORT": str(recorded), **more},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    return run
+
+
+def command(*args: str) -> list[str]:
+    return [sys.executable, "-m", "kprof", "profile", "--no-preflight", *args]
+
+
+def script(name: str, code: str) -> str:
+    Path(name).write_text(code)
+    return name
+
+
+def written(folder: str) -> set[str]:
+    return {path.name for path in Path(folder).iterdir()}
+
+
+REPORT = {"report.html", "report.json", "report.ncu-rep"}
+
+
+def test_success_writes_page_json_and_profile(kprof: Run, recorded: Path) -> None:
+    done = kprof(script("t.py", "print('from the target')"), "--steps", "3")
+    assert done.returncode == 0, done.stderr
+    assert written("kprof-t") == REPORT
+    assert Path("kprof-t/report.ncu-rep").read_bytes() == recorded.read_bytes()
+    source = json.loads(Path("kprof-t/report.json").read_text())["source"]
+    assert source["target_exit"] == 0
+    assert source["command"][1:] == ["t.py", "--steps", "3"]
+    assert "Report: kprof-t/report.html" in done.stdout
+
+
+def test_collection_is_what_was_asked(kprof: Run) -> None:
+    options = "--depth quick --clock-control base --cache-control none --replay-mode application"
+    done = kprof(*options.split(), script("t.py", ""))
+    assert done.returncode == 0, done.stderr
+    collection = json.loads(Path("kprof-t/report.json").read_text())["collection"]
+    assert collection["depth"] == "quick"
+    assert collection["clock_control"] == "base"
+    assert collection["cache_control"] == "none"
+    assert collection["replay_mode"] == "application"
+
+
+def test_target_output_stays_apart_from_messages(kprof: Run) -> None:
+    code = "import sys; print('to stdout'); print('to stderr', file=sys.stderr)"
+    done = kprof(script("t.py", code))
+    assert done.stdout.startswith("to stdout\n")
+    assert "to stderr\n" in done.stderr
+    assert "==PROF==" not in done.stdout + done.stderr
+    assert "kernel 1: vector_add: 9 passes in" in done.stderr
+    assert "kernel 1" not in done.stdout
+
+
+def test_quiet_says_nothing_on_stderr(kprof: Run) -> None:
+    assert kprof("-q", script("t.py", "")).stderr == ""
+
+
+def test_stdin_reaches_the_target(kprof: Run) -> None:
+    done = kprof(script("t.py", "print(input()[::-1])"), stdin="abc\n")
+    assert done.stdout.startswith("cba\n")
+
+
+def test_the_python_is_named(kprof: Run) -> None:
+    done = kprof("--python", sys.executable, script("t.py", "import sys; print(sys.executable)"))
+    assert done.stdout.startswith(f"{sys.executable}\n")
+    assert f"python: {sys.executable} (--python)" in done.stderr
+
+
+def test_virtual_env_python_is_preferred(kprof: Run, env: dict[str, str]) -> None:
+    env["VIRTUAL_ENV"] = sys.prefix
+    done = kprof(script("t.py", ""))
+    assert f"python: {sys.prefix}/bin/python (the active environment, VIRTUAL_ENV)" in done.stderr
+
+
+def test_module_gets_its_own_options(kprof: Run) -> None:
+    Path("pkg").mkdir()
+    script("pkg/__init__.py", "")
+    script("pkg/bench.py", "import sys; print(sys.argv[1:])")
+    done = kprof("--depth", "quick", "-m", "pkg.bench", "--depth", "7", "-q", "--lr=3", "-m", "x")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("['--depth', '7', '-q', '--lr=3', '-m', 'x']\n")
+    assert written("kprof-pkg.bench") == REPORT
+
+
+def test_program_gets_its_own_options(kprof: Run) -> None:
+    done = kprof("/bin/echo", "--help", "-o", "x", "--", "y")
+    assert done.stdout.startswith("--help -o x -- y\n")
+    assert written("kprof-echo") == REPORT
+
+
+def test_shell_script_is_a_program(kprof: Run) -> None:
+    Path(script("bench", "#!/bin/sh\necho ran $1\n")).chmod(0o755)
+    assert kprof("bench", "it").stdout.startswith("ran it\n")
+
+
+def test_spaces_percent_and_other_letters_in_paths(kprof: Run) -> None:
+    folder = Path("mein Ordner ü %p")
+    folder.mkdir()
+    done = kprof("-o", str(folder / "bericht é"), script(str(folder / "tést it.py"), ""))
+    assert done.returncode == 0, done.stderr
+    assert written(str(folder / "bericht é")) == REPORT
+
+
+def test_names_are_counted_up(kprof: Run) -> None:
+    target = script("t.py", "")
+    assert [kprof(target).returncode for _ in range(3)] == [0, 0, 0]
+    assert [written(name) for name in ("kprof-t", "kprof-t-2", "kprof-t-3")] == [REPORT] * 3
+
+
+def test_existing_output_is_refused_before_the_target_runs(kprof: Run) -> None:
+    Path("out").mkdir()
+    Path("out/mine.txt").write_text("keep")
+    done = kprof("-o", "out", script("t.py", "print('ran')"))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert "Error: out already exists" in done.stderr
+    assert written("out") == {"mine.txt"}
+
+
+def test_force_replaces_only_its_own_files(kprof: Run) -> None:
+    Path("out").mkdir()
+    for name in ("mine.txt", "report.html", "report.ncu-rep", "report.part.ncu-rep"):
+        Path("out", name).write_text("old")
+    done = kprof("-o", "out", "--force", script("t.py", ""))
+    assert done.returncode == 0, done.stderr
+    assert written("out") == {"mine.txt", *REPORT}
+    assert Path("out/mine.txt").read_text() == "old"
+    assert Path("out/report.html").read_text() != "old"
+
+
+def test_output_that_cannot_be_written(kprof: Run) -> None:
+    Path("file").write_text("")
+    done = kprof("-o", "file/out", script("t.py", "print('ran')"))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr.splitlines()[-2].startswith("Error: file/out cannot be written")
+
+
+def test_fail_on_reaches_status_1_only_with_findings(kprof: Run) -> None:
+    target = script("t.py", "")
+    found = kprof(target)
+    assert found.returncode == 0
+    report = json.loads(Path("kprof-t/report.json").read_text())
+    severe = {f["severity"] for k in report["kernels"] for f in k["findings"]}
+    expected = 1 if severe & {"high", "medium", "low"} else 0
+    assert kprof("--fail-on", "low", target).returncode == expected
+
+
+@pytest.mark.parametrize(
+    ("kernels", "message"),
+    [
+        ("vector_add", "the target ended with status 3; the report holds"),
+        ("", "the target ended with status 3 before its first kernel"),
+    ],
+)
+def test_failing_target_is_status_2(kprof: Run, kernels: str, message: str) -> None:
+    done = kprof(script("t.py", "raise SystemExit(3)"), kernels=kernels)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert Path("kprof-t").exists() == bool(kernels)
+    if kernels:
+        assert json.loads(Path("kprof-t/report.json").read_text())["source"]["target_exit"] == 3
+
+
+def test_killed_target_names_the_signal(kprof: Run) -> None:
+    done = kprof(script("t.py", "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)"))
+    assert done.returncode == 2
+    assert "status 11, as after SIGSEGV (segmentation fault)" in done.stderr
+    assert written("kprof-t") == REPORT
+
+
+def test_filter_that_matches_nothing_lists_the_kernels(kprof: Run) -> None:
+    done = kprof("--kernel", "gemm", script("t.py", ""), kernels="vector_add,transpose,vector_add")
+    assert done.returncode == 2
+    assert (
+        "--kernel gemm matched no launch; the target launched vector_add, transpose" in done.stderr
+    )
+    assert not Path("kprof-t").exists()
+
+
+def test_no_gpu_work_says_so(kprof: Run) -> None:
+    done = kprof(script("t.py", ""), kernels="")
+    assert done.returncode == 2
+    assert "the target did no CUDA work that ncu could see" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("mode", "cause", "step"),
+    [
+        ("permission", "ERR_NVGPUCTRPERM", "NVreg_RestrictProfilingToAdminUsers=0"),
+        ("busy", "another tool holds the GPU's performance counters", "DCGM"),
+        (
+            "old",
+            "does not know an option that kprof needs; ncu says: unrecognised option "
+            "'--import-source'",
+            "newer Nsight Compute",
+        ),
+        ("driver", "does not work with the installed NVIDIA driver", "update the driver"),
+    ],
+)
+def test_ncu_failures_name_cause_and_fix(kprof: Run, mode: str, cause: str, step: str) -> None:
+    done = kprof(script("t.py", ""), mode=mode)
+    assert done.returncode == 2
+    error, hint = done.stderr.splitlines()[-2:]
+    assert error.startswith("Error: ")
+    assert cause in error
+    assert hint.startswith("Hint: ")
+    assert step in hint
+    assert not Path("kprof-t").exists()
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["absent.py"], "absent.py does not exist"),
+        (["./absent"], "./absent does not exist"),
+        (["-m", "no_such_module_here"], "finds no module named no_such_module_here"),
+        (["plain.txt"], "plain.txt is not executable"),
+        (["."], ". is a directory"),
+        (["--python", "nopython", "t.py"], "--python nopython is not an executable file"),
+        (["--ncu", "noncu", "t.py"], "--ncu noncu does not exist"),
+        (["--rules", "no-such-rule", "t.py"], "no rule is named 'no-such-rule'"),
+    ],
+)
+def test_what_cannot_start_is_said_before_anything_runs(
+    kprof: Run, args: list[str], message: str
+) -> None:
+    script("t.py", "print('ran')")
+    Path("plain.txt").write_text("text")
+    done = kprof(*args)
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert done.stdout == ""
+    assert not list(Path().glob("kprof-*"))
+
+
+def test_launcher_without_the_tool_is_not_taken_for_ncu(
+    kprof: Run, env: dict[str, str], tmp_path: Path
+) -> None:
+    launcher = tmp_path / "cuda" / "ncu"
+    launcher.parent.mkdir()
+    launcher.write_text("#!/bin/sh\necho 'ncu: Nsight Compute not found' >&2\nexit 1\n")
+    launcher.chmod(0o755)
+    done = kprof("--ncu", str(launcher), script("t.py", ""))
+    assert done.returncode == 2
+    assert (
+        "is a launcher without the tool behind it (exit status 1, said: ncu: Nsight" in done.stderr
+    )
+    env["PATH"] = f"{launcher.parent}{os.pathsep}{env['PATH']}"
+    assert kprof("t.py").returncode == 0  # the next ncu on PATH works
+
+
+def test_launcher_that_starts_the_tool_works(kprof: Run, tmp_path: Path) -> None:
+    launcher = tmp_path / "bin" / "ncu"
+    launcher.parent.mkdir()
+    launcher.write_text(f'#!/bin/sh\n{shlex.quote(str(FAKE))} "$@"\n')
+    launcher.chmod(0o755)
+    assert kprof("--ncu", str(launcher), script("t.py", "")).returncode == 0
+
+
+def test_dry_run_prints_the_exact_command_and_runs_nothing(kprof: Run) -> None:
+    target = script("my t.py", "print('ran')")
+    done = kprof("--dry-run", "--kernel", "a|b", target, "x y")
+    assert done.returncode == 0
+    argv = shlex.split(done.stdout)
+    assert argv[0] == str(FAKE)
+    assert argv[-2:] == ["my t.py", "x y"]
+    assert argv[argv.index("--kernel-name") + 1] == "regex:a|b"
+    assert not list(Path().glob("kprof-*"))
+
+
+def test_dry_run_needs_no_ncu(kprof: Run, env: dict[str, str]) -> None:
+    env["PATH"] = "/usr/bin:/bin"
+    done = kprof("--dry-run", "-m", "absent_module")
+    assert done.returncode == 0
+    assert shlex.split(done.stdout)[0] == "ncu"
+
+
+def test_missing_target_is_a_usage_error(kprof: Run) -> None:
+    done = kprof()
+    assert done.returncode == 2
+    assert "Missing argument 'TARGET'" in done.stderr
+
+
+# Stopping ----------------------------------------------------------------------------------------
+
+LONG = (
+    "import os, sys, time, subprocess\n"
+    "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'],"
+    " start_new_session=True)\n"
+    "open('pids', 'w').write(f'{os.getpid()} {child.pid}')\n"
+    "time.sleep(60)\n"
+)
+
+
+@pytest.fixture
+def running(env: dict[str, str], recorded: Path) -> Iterator[Callable[..., subprocess.Popen[str]]]:
+    """Start ``kprof profile`` on a target that sleeps, with a grandchild in a session of its own."""
+    children = []
+
+    def start(*args: str, kernels: str = "a,b", **fake: str) -> subprocess.Popen[str]:
+        more = {f"FAKE_NCU_{name.upper()}": value for name, value in fake.items()}
+        child = subprocess.Popen(
+            command(*args, script("t.py", LONG)),
+            env={**env, "FAKE_NCU_REPORT": str(recorded), "FAKE_NCU_KERNELS": kernels, **more},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+        children.append(child)
+        wait_for(lambda: Path("pids").exists() and Path("pids").read_text().count(" ") == 1)
+        # ncu has measured something, or never will.
+        wait_for(lambda: not kernels or "passes" in logged())
+        return child
+
+    yield start
+    for child in children:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
+
+
+def logged() -> str:
+    path = Path("kprof-t/ncu.log")
+    return path.read_text() if path.exists() else ""
+
+
+def wait_for(condition: Callable[[], bool], limit_s: float = 20) -> None:
+    deadline = time.monotonic() + limit_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+def alive(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except FileNotFoundError:
+        return False
+    return state not in "ZX"
+
+
+def assert_nothing_left() -> None:
+    pids = [int(pid) for pid in Path("pids").read_text().split()]
+    assert [pid for pid in pids if alive(pid)] == []
+
+
+def end(child: subprocess.Popen[str]) -> tuple[int, str, str]:
+    out, err = child.communicate(timeout=60)
+    assert f'File "{ROOT / "kprof"}' not in err, err  # the target's own traceback may be there
+    return child.returncode, out, err
+
+
+def test_ctrl_c_in_the_terminal_keeps_what_was_measured(running) -> None:  # type: ignore[no-untyped-def]
+    child = running()
+    os.killpg(child.pid, signal.SIGINT)  # as a terminal does: kprof, ncu and target
+    status, out, err = end(child)
+    assert status == 130, err
+    assert "interrupted; the report holds what was measured until then" in err
+    assert written("kprof-t") == REPORT
+    assert "Report: kprof-t/report.html" in out
+    assert_nothing_left()
+
+
+def test_sigint_to_kprof_alone_reaches_ncu(running) -> None:  # type: ignore[no-untyped-def]
+    child = running()
+    child.send_signal(signal.SIGINT)
+    status, _, err = end(child)
+    assert status == 130, err
+    assert written("kprof-t") == REPORT
+    assert_nothing_left()
+
+
+def test_sigterm_keeps_what_was_measured(running) -> None:  # type: ignore[no-untyped-def]
+    child = running()
+    child.terminate()
+    status, _, err = end(child)
+    assert status == 143, err
+    assert written("kprof-t") == REPORT
+    assert_nothing_left()
+
+
+def test_ctrl_c_before_the_first_kernel_leaves_nothing(running) -> None:  # type: ignore[no-untyped-def]
+    child = running(kernels="")
+    os.killpg(child.pid, signal.SIGINT)
+    status, out, err = end(child)
+    assert (status, out) == (130, "")
+    assert "stopped before the first kernel was measured" in err
+    assert not Path("kprof-t").exists()
+    assert_nothing_left()
+
+
+def test_timeout_keeps_what_was_measured(running) -> None:  # type: ignore[no-untyped-def]
+    status, _, err = end(running("--timeout", "2"))
+    assert status == 2
+    assert "by --timeout; the report holds what was measured until then" in err
+    assert written("kprof-t") == REPORT
+    assert_nothing_left()
+
+
+def test_ncu_that_ignores_ctrl_c_is_stopped_through_its_target(running) -> None:  # type: ignore[no-untyped-def]
+    status, _, err = end(running("--timeout", "2", mode="deaf"))
+    assert status == 2, err
+    assert written("kprof-t") == REPORT
+    assert_nothing_left()
+
+
+def test_ncu_that_hangs_is_killed(running) -> None:  # type: ignore[no-untyped-def]
+    child = running(mode="hanging")
+    child.send_signal(signal.SIGTERM)
+    time.sleep(1)
+    child.send_signal(signal.SIGTERM)  # impatience skips the waiting
+    status, _, err = end(child)
+    assert status == 143, err
+    assert_nothing_left()
+
+
+def test_ncu_killed_from_outside_leaves_no_target_behind(running) -> None:  # type: ignore[no-untyped-def]
+    child = running()
+    ncu = int(Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()[0])
+    os.kill(ncu, signal.SIGTERM)
+    status, _, err = end(child)
+    assert status == 2
+    assert "ncu was ended by signal 15" in err
+    assert_nothing_left()
