@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import bisect
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 from kprof.reader.library import Action, Metric
 
@@ -59,9 +61,8 @@ def counters(
             rows.add(name, _column(action, name))
     _add_samples(action, rows, _stall_reasons(names, totals))
     for name in EXECUTED:
-        if name in present and rows.values:
-            kept = rows.values
-            rows.add(name, [pair for pair in _column(action, name) if pair[0] in kept])
+        if name in present:
+            rows.add(name, _picked(action, name, list(rows.values)))
     return rows.values
 
 
@@ -99,6 +100,47 @@ def _pairs(metric: Metric, ids: Metric) -> list[tuple[int, float]]:
     pc, value = ids.as_uint64, metric.as_double
     pairs = [(pc(instance), value(instance)) for instance in range(metric.num_instances())]
     return [pair for pair in pairs if math.isfinite(pair[1])]
+
+
+class _Addresses(Sequence[int]):
+    """The program counters of a metric's instances, read as far as a search needs them."""
+
+    def __init__(self, ids: Metric, count: int) -> None:
+        self._ids, self._count = ids, count
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> int: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[int]: ...
+    def __getitem__(self, index: int | slice) -> int | list[int]:
+        if isinstance(index, slice):
+            return [self[position] for position in range(*index.indices(self._count))]
+        return self._ids.as_uint64(index)
+
+
+def _picked(action: Action, name: str, pcs: Sequence[int]) -> list[tuple[int, float]]:
+    """Return a metric's instances at some program counters.
+
+    A search is far cheaper than reading thousands of instances for a few; ncu writes them in
+    ascending order, and an instance out of order is merely not found.
+    """
+    metric = action.metric_by_name(name)
+    if metric is None or not metric.num_instances() or not metric.has_correlation_ids():
+        return []
+    ids = metric.correlation_ids()
+    if ids is None:
+        return []
+    addresses = _Addresses(ids, metric.num_instances())
+    positions = ((pc, bisect.bisect_left(addresses, pc)) for pc in pcs)
+    found = (
+        (pc, metric.as_double(position))
+        for pc, position in positions
+        if position < len(addresses) and addresses[position] == pc
+    )
+    return [pair for pair in found if math.isfinite(pair[1])]
 
 
 def function_starts(action: Action, rows: Mapping[int, object]) -> tuple[int, ...]:

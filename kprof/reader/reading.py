@@ -20,7 +20,7 @@ from kprof.reader.disassembly import BUDGET_BYTES
 from kprof.reader.job import NO_LIBRARY, Job, Outcome
 
 # What one kernel costs the library, by size of its results in the file (measured).
-_KERNEL_BYTES, _KERNEL_FACTOR = 1_200_000, 11
+_KERNEL_BYTES, _KERNEL_FACTOR = 700_000, 11
 _SLICE_BYTES = 250 << 20
 _PROCESSES = 2
 _MEMORY_LIMIT = 4 << 30

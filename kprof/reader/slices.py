@@ -26,6 +26,8 @@ from kprof.reader.library import Action
 # Halving a slice that died finds the kernel that breaks the library; a file that is broken all
 # over is given up after so many deaths.
 _MAX_DEATHS = 12
+# The first kernel of a process costs as much as ten more.
+_WORTH_SHARING = 32
 
 _Span = tuple[int, int]
 _Described = dict[int, dict[int, Place]]  # kernel index to offset to place
@@ -40,6 +42,7 @@ class Slices:
         self._ranges = [context.range_by_idx(index) for index in range(context.num_ranges())]
         self._counts = [part.num_actions() for part in self._ranges]
         self._folder = Path(job.output).parent
+        self._deaths = 0
 
     def read(self) -> Outcome:
         """Read everything, then describe the most interesting instructions."""
@@ -55,28 +58,33 @@ class Slices:
         return Outcome(len(self._ranges), total, finished, lost, undescribed)
 
     def _read_all(self, total: int) -> tuple[list[Part], tuple[Lost, ...]]:
-        size = self._job.slice_kernels
-        waiting = [(start, min(start + size, total)) for start in range(0, total, size)]
+        waiting = spans(total, self._job.slice_kernels, self._job.processes)
         parts: dict[int, Part] = {}
         lost: list[Lost] = []
-        deaths = 0
         while waiting:
-            forks: Forks[Part] = Forks(self._folder, self._job.processes)
-            results = forks.run([partial(self._part, span) for span in waiting])
-            again: list[_Span] = []
-            for (start, stop), result in zip(waiting, results, strict=True):
-                if not isinstance(result, Death):
-                    parts[start] = result
-                    continue
-                deaths += 1
-                if stop - start == 1 or deaths > _MAX_DEATHS:
-                    lost.append(Lost(start, stop, result.status))
-                    continue
-                middle = (start + stop) // 2
-                again += [(start, middle), (middle, stop)]
-            waiting = again
+            dead = self._read_round(waiting, parts)
+            waiting = []
+            for gap in dead:
+                self._deaths += 1
+                if gap.stop - gap.start == 1 or self._deaths > _MAX_DEATHS:
+                    lost.append(gap)
+                else:
+                    middle = (gap.start + gap.stop) // 2
+                    waiting += [(gap.start, middle), (middle, gap.stop)]
         ordered = [parts[start] for start in sorted(parts)]
         return ordered, tuple(sorted(lost, key=lambda gap: gap.start))
+
+    def _read_round(self, waiting: Sequence[_Span], parts: dict[int, Part]) -> list[Lost]:
+        """Read slices into ``parts`` by their start, and return those that died."""
+        forks: Forks[Part] = Forks(self._folder, self._job.processes)
+        results = forks.run([partial(self._part, span) for span in waiting])
+        dead = []
+        for (start, stop), result in zip(waiting, results, strict=True):
+            if isinstance(result, Death):
+                dead.append(Lost(start, stop, result.status))
+            else:
+                parts[start] = result
+        return dead
 
     def _part(self, span: _Span) -> Part:
         extractor = Extractor(self._job.extra)
@@ -130,6 +138,21 @@ class Slices:
             places = describe(action, function)
             described.update((listing.index, places) for listing in function.launches)
         return described
+
+
+def spans(total: int, largest: int, processes: int) -> list[_Span]:
+    """Cut ``total`` kernels into equal slices, as many as keep all processes busy.
+
+    Args:
+        total: kernels.
+        largest: kernels per slice at most.
+        processes: how many slices are read at a time.
+    """
+    count = -(-total // largest)
+    if total >= _WORTH_SHARING:
+        count = -(-count // processes) * processes
+    size = max(-(-total // max(count, 1)), 1)
+    return [(start, min(start + size, total)) for start in range(0, total, size)]
 
 
 def _finished(part: Part, described: Mapping[int, Mapping[int, Place]]) -> Part:
