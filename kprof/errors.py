@@ -12,7 +12,10 @@
     ├── OutputExists            refusing to overwrite a file or directory
     ├── OutputNotWritable       the place to write to cannot be written
     ├── UnknownRule             a rule name that is not in the catalogue
-    └── BadRule                 a rule file given by --rules-dir that cannot be loaded
+    ├── BadRule                 a rule file given by --rules-dir that cannot be loaded
+    ├── UnknownSample           a sample kernel name that does not exist
+    ├── NvccNotFound            no CUDA compiler on this machine
+    └── BuildFailed             a sample kernel that could not be built or started
 
 The library raises these; only ``kprof.cli`` turns them into a message and an exit status.
 """
@@ -21,16 +24,19 @@ from __future__ import annotations
 
 __all__ = [
     "BadRule",
+    "BuildFailed",
     "CountersForbidden",
     "DriverMissing",
     "KprofError",
     "NcuFailed",
     "NcuNotFound",
     "NothingProfiled",
+    "NvccNotFound",
     "OutputExists",
     "OutputNotWritable",
     "TargetNotFound",
     "UnknownRule",
+    "UnknownSample",
     "UnreadableReport",
 ]
 
@@ -92,3 +98,15 @@ class UnknownRule(KprofError):
 
 class BadRule(KprofError):
     """A rule file could not be imported or declares no usable rule."""
+
+
+class UnknownSample(KprofError):
+    """The sample kernel's name does not exist, or names several where one is needed."""
+
+
+class NvccNotFound(KprofError):
+    """There is no CUDA compiler on this machine."""
+
+
+class BuildFailed(KprofError):
+    """A sample kernel could not be built, or its program could not be started."""
