@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import lzma
 import os
+import pty
 import shlex
 import signal
 import subprocess
@@ -351,6 +352,38 @@ def test_missing_target_is_a_usage_error(kprof: Run) -> None:
     assert "Missing argument 'TARGET'" in done.stderr
 
 
+def test_progress_on_a_terminal_moves_and_is_gone_at_the_end(
+    env: dict[str, str], recorded: Path
+) -> None:
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        command(script("t.py", "print('out')")),
+        env={**env, "TERM": "xterm", "FAKE_NCU_REPORT": str(recorded), "FAKE_NCU_SECONDS": "1"},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+    )
+    os.close(theirs)
+    shown = read_terminal(ours)
+    out, _ = child.communicate(timeout=60)
+    assert child.returncode == 0
+    assert out.startswith(b"out\n")
+    assert "0 kernels in 0 s, measuring vector_add for 0 s" in shown
+    assert "kernel 1: vector_add: 9 passes in" in shown
+    assert shown.rstrip().endswith("\x1b[2K")  # the moving line was erased
+
+
+def read_terminal(descriptor: int) -> str:
+    data = b""
+    try:
+        while chunk := os.read(descriptor, 4096):
+            data += chunk
+    except OSError:  # Linux: nobody has the other end open any more
+        pass
+    os.close(descriptor)
+    return data.decode()
+
+
 # Stopping ----------------------------------------------------------------------------------------
 
 LONG = (
@@ -377,6 +410,8 @@ def running(env: dict[str, str], recorded: Path) -> Iterator[Callable[..., subpr
             stderr=subprocess.PIPE,
             text=True,
             start_new_session=True,
+            # A background job inherits an ignored SIGINT; a person's shell does not.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         children.append(child)
         wait_for(lambda: Path("pids").exists() and Path("pids").read_text().count(" ") == 1)

@@ -1,0 +1,109 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kprof.collect import failures
+from kprof.collect.command import Options, ncu_argv
+from kprof.collect.progress import NcuLog
+from kprof.collect.run import Collected
+from kprof.errors import CountersForbidden, KprofError, NcuFailed, NothingProfiled
+
+TARGET = ("./a.out",)
+
+
+def why(
+    text: str,
+    *,
+    options: Options | None = None,
+    status: int = 0,
+    target_exit: int | None = 0,
+    signum: int | None = None,
+    timed_out: bool = False,
+) -> KprofError:
+    log = NcuLog()
+    log.feed(text)
+    collected = Collected(None, log, status, target_exit, signum, timed_out, 1.0)
+    asked = options or Options()
+    argv = ncu_argv("/bin/false", asked, TARGET, report=Path("r.ncu-rep"), log=Path("l"))
+    error = failures.why(collected, argv, TARGET, asked)
+    assert "\n" not in error.message
+    assert error.hint
+    return error
+
+
+# Every line is one that an ncu wrote.
+@pytest.mark.parametrize(
+    ("line", "kind", "cause"),
+    [
+        ("ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU Performance "
+         "Counters on the target device 0.", CountersForbidden, "ERR_NVGPUCTRPERM"),
+        ("Profiling failed because a driver resource was unavailable. Ensure that no other tool "
+         "(like DCGM) is concurrently collecting profiling data.", NcuFailed, "another tool"),
+        ("Cuda driver is not compatible with Nsight Compute.", NcuFailed, "installed NVIDIA driver"),
+        ("Failed to initialize the profiler: LibraryNotLoaded. Check that a compatible driver "
+         "library is loaded.", NcuFailed, "driver library"),
+        ("Cannot lock GPU clock frequencies on MIG! Try locking the clocks externally", NcuFailed,
+         "clocks cannot be locked"),
+        ("unrecognised option '--nvtx'. Use --help for further details.", NcuFailed, "--nvtx"),
+        ("Option '--section .*' did not match any section.", NcuFailed, "--section"),
+        ("Failed to prepare kernel for profiling", NcuFailed, "Failed to prepare kernel"),
+    ],
+)  # fmt: skip
+def test_what_ncu_says_is_translated(line: str, kind: type[KprofError], cause: str) -> None:
+    text = (
+        "==PROF== Connected to process 1 (/a.out)\n"
+        f"==ERROR== {line}\n==WARNING== No kernels were profiled.\n"
+    )
+    error = why(text, status=1, target_exit=None)
+    assert type(error) is kind
+    assert cause in error.message
+
+
+def test_available_kernels_are_listed_short() -> None:
+    names = "".join(f"{n}. kernel_{n}_{'x' * 100}\n" for n in range(1, 9))
+    error = why(
+        f"==WARNING== No kernels were profiled.\nAvailable Kernels:\n{names}",
+        options=Options(kernel="gemm", launch_skip=3),
+    )
+    assert isinstance(error, NothingProfiled)
+    assert "--kernel gemm with --launch-skip 3 matched no launch" in error.message
+    assert "and 3 more" in error.message
+
+
+def test_no_launch_without_and_with_a_filter() -> None:
+    text = "==PROF== Connected to process 1 (/a.out)\n==WARNING== No kernels were profiled.\n"
+    assert "launched no kernel" in why(text).message
+    assert "--nvtx forward matched no launch" in why(text, options=Options(nvtx="forward")).message
+
+
+def test_child_processes() -> None:
+    text = (
+        "==WARNING== No kernels were profiled.\n==WARNING== Profiling kernels launched by child "
+        "processes requires the --target-processes all option.\n"
+    )
+    assert "child processes" in why(text).message
+
+
+def test_ended_by_time_or_signal() -> None:
+    assert "stopped before" in why("", timed_out=True, status=-15).message
+    assert "stopped before" in why("", signum=2, status=1).message
+
+
+def test_ncu_killed() -> None:
+    assert why("", status=-9, target_exit=None).message == "ncu was ended by signal 9"
+
+
+@pytest.mark.parametrize(
+    ("status", "text"),
+    [
+        (3, "status 3"),
+        (11, "status 11, as after SIGSEGV (segmentation fault)"),
+        (139, "status 139, as after SIGSEGV (segmentation fault)"),
+        (137, "status 137, as after SIGKILL"),
+        (130, "status 130, as after Ctrl-C"),
+    ],
+)
+def test_exit_status_in_words(status: int, text: str) -> None:
+    assert failures.exit_text(status) == text
