@@ -11,7 +11,7 @@ from pathlib import Path
 from kprof.errors import KprofError
 from kprof.inputs import Failure
 from kprof.model import Profile, Report
-from kprof.rule import Rule
+from kprof.rule import Rule, registry
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,11 +32,12 @@ class Analysis:
         Raises:
             UnreadableReport: the file cannot be read.
         """
-        from kprof.diagnosis import diagnose
         from kprof.reader import load
 
         profile = load(path, extra_metrics=self._metrics())
         chosen, note = self._chosen(profile)
+        from kprof.diagnosis import diagnose
+
         report = diagnose(chosen, rules=self.rules)
         return replace(report, notes=(*report.notes, note)) if note else report
 
@@ -49,7 +50,9 @@ class Analysis:
         """
         pool = ThreadPoolExecutor(max_workers=jobs)
         try:
-            yield from pool.map(self._attempt, inputs)
+            results = pool.map(self._attempt, inputs)
+            _prepare()
+            yield from results
         finally:
             pool.shutdown(cancel_futures=True)
 
@@ -78,3 +81,9 @@ class Analysis:
             f"those whose name matches {self.kernel.pattern!r}."
         )
         return replace(profile, kernels=kept), note
+
+
+def _prepare() -> None:
+    # Imports what the diagnosis needs while the first reader process is at work.
+
+    registry()

@@ -115,26 +115,29 @@ def _warnings(report: Report) -> Iterator[str]:
 
 
 def _table(groups: Sequence[Group], width: int) -> Table:
+    heads = ("#", "time", "share", "bound", "busiest")
+    rows = [_cells(group) for group in groups]
+    taken = sum(2 + max(map(len, column)) for column in zip(heads, *rows, strict=True))
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="bold", pad_edge=False)
-    for name in ("#", "time", "share"):
-        table.add_column(name, justify="right", no_wrap=True)
-    table.add_column("bound", no_wrap=True)
-    table.add_column("busiest", justify="right", no_wrap=True)
-    table.add_column("kernel", no_wrap=True, overflow="ellipsis", ratio=1)
-    for group in groups:
-        kernel = group.kernel
+    for head in heads:
+        table.add_column(head, justify="left" if head == "bound" else "right", no_wrap=True)
+    table.add_column("kernel", no_wrap=True, overflow="ellipsis")
+    for group, cells in zip(groups, rows, strict=True):
         times = f" ×{group.launches:,}" if group.launches > 1 else ""
-        # The other columns are about 50 wide; rich cuts what is still too long.
-        name = short(kernel.demangled or kernel.name, max(16, width - 48 - len(times)))
-        table.add_row(
-            str(kernel.index),
-            si(group.total_s, "s"),
-            share(group.share),
-            bound_label(kernel.bound),
-            percent(kernel.limiter.pct) if kernel.limiter else UNKNOWN,
-            name + times,
-        )
+        name = group.kernel.demangled or group.kernel.name
+        table.add_row(*cells, short(name, max(8, width - taken - len(times))) + times)
     return table
+
+
+def _cells(group: Group) -> tuple[str, ...]:
+    kernel = group.kernel
+    return (
+        str(kernel.index),
+        si(group.total_s, "s"),
+        share(group.share),
+        bound_label(kernel.bound),
+        percent(kernel.limiter.pct) if kernel.limiter else UNKNOWN,
+    )
 
 
 def _rest(groups: Sequence[Group]) -> str:

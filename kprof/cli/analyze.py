@@ -144,7 +144,7 @@ def _deliver(job: Job, to: Destination, *, open_page: bool, quiet: bool) -> None
         return  # every failure is told; an empty file would look like a result
     written = delivery.deliver(job, to, quiet=quiet)
     if open_page and job.reports:
-        delivery.open_in_browser(job, written, quiet=quiet)
+        delivery.open_in_browser(delivery.page_of(job, written), quiet=quiet)
 
 
 def _status(job: Job, fail_on: str) -> int:

@@ -65,29 +65,42 @@ def deliver(job: Job, to: Destination, *, quiet: bool = False) -> list[Path]:
         content = render(to.formats[0], job)
         click.echo(content, nl=False)
         return []
-    if not to.directory:
-        written = {to.path: (to.formats[0], job)}
+    if to.directory:
+        outputs = _files(output.new_directory(to.path, force=to.force), to.formats, job)
     else:
-        output.new_directory(to.path, force=to.force)
-        written = _files(to.path, to.formats, job)
-    for path, (name, part) in written.items():
-        output.write(path, render(name, part), force=to.force)
+        outputs = {to.path: (to.formats[0], job)}
+    return _write(outputs, force=to.force, quiet=quiet)
+
+
+def deliver_into(folder: Path, job: Job, *, force: bool) -> list[Path]:
+    """Write page and JSON into a folder that is there already."""
+    return _write(_files(folder, IN_A_DIRECTORY, job), force=force, quiet=True)
+
+
+def page_of(job: Job, written: list[Path]) -> Path:
+    """Return the page among the files written, or one made for the purpose in a temporary place."""
+    pages = [path for path in written if output.format_of(path) == "html"]
+    if pages:
+        return pages[0]
+    page = Path(tempfile.mkdtemp(prefix="kprof-")) / f"{stem(job.reports[0].source.path)}.html"
+    output.write(page, render("html", _only(job, 0)))
+    return page
+
+
+def open_in_browser(page: Path, *, quiet: bool = False) -> None:
+    """Open a page, or say where it is when no browser can be started."""
+    if not webbrowser.open(page.resolve().as_uri()):
+        click.echo(f"No browser could be started; the page is {page}", err=True)
+    elif not quiet:
+        click.echo(f"Opened {page}", err=True)
+
+
+def _write(outputs: dict[Path, tuple[str, Job]], *, force: bool, quiet: bool) -> list[Path]:
+    for path, (name, part) in outputs.items():
+        output.write(path, render(name, part), force=force)
         if not quiet:
             click.echo(f"Wrote {path}", err=True)
-    return list(written)
-
-
-def open_in_browser(job: Job, written: list[Path], *, quiet: bool = False) -> None:
-    """Open the page just written, or one made for the purpose in a temporary directory."""
-    pages = [path for path in written if output.format_of(path) == "html"]
-    if not pages:
-        folder = Path(tempfile.mkdtemp(prefix="kprof-"))
-        pages = [folder / f"{stem(job.reports[0].source.path)}.html"]
-        output.write(pages[0], render("html", _only(job, 0)))
-    if not webbrowser.open(pages[0].resolve().as_uri()):
-        click.echo(f"No browser could be started; the page is {pages[0]}", err=True)
-    elif not quiet:
-        click.echo(f"Opened {pages[0]}", err=True)
+    return list(outputs)
 
 
 def _to_stdout(formats: tuple[str, ...]) -> Destination:
