@@ -93,6 +93,7 @@ started=$(now)
 # Builds and plain runs side by side; measured runs never.
 export -f build_and_run timed report now
 export work log sources arch limit_s
+# shellcheck disable=SC2016 # $1 belongs to the inner shell
 printf '%s\0' "${chosen[@]}" | xargs -0 -P "$(nproc)" -I{} bash -c 'build_and_run "$1"' _ {}
 
 for file in "${chosen[@]}"; do

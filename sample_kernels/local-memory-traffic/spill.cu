@@ -1,4 +1,4 @@
-// Shows: launch bounds that leave 32 registers to a thread that needs about 80: the rest spills
+// Shows: launch bounds that leave 32 registers to a thread that needs about 75: the rest spills
 // Expect: local-memory-traffic
 // Arguments: [elements = 540672]
 //
