@@ -26,7 +26,15 @@ def assemble(source: Source, outcome: Outcome, notes: Sequence[str]) -> Profile:
 
 
 def _cut_off_note(cut_off: int) -> tuple[str, ...]:
-    return (f"{cut_off} unfinished kernels at the end were left out.",) if cut_off else ()
+    return (
+        (f"Left out because they are not complete in the file: {_kernels(cut_off)}.",)
+        if cut_off
+        else ()
+    )
+
+
+def _kernels(count: int) -> str:
+    return "1 kernel" if count == 1 else f"{count} kernels"
 
 
 def _joined(parts: Sequence[Part]) -> tuple[tuple[Device, ...], tuple[Kernel, ...]]:
@@ -55,7 +63,9 @@ def _collection(kernels: Sequence[Kernel], *, counters: bool) -> Collection:
 def _lost_notes(outcome: Outcome) -> list[str]:
     notes = [_lost_note(gap) for gap in outcome.lost]
     if outcome.undescribed:
-        notes.append(f"The instructions of {outcome.undescribed} functions could not be described.")
+        notes.append(
+            "Some instructions are shown without their text: NVIDIA's report library broke on them."
+        )
     return notes
 
 
@@ -71,7 +81,7 @@ def death(status: int) -> str:
     if status == NO_MEMORY:
         return "the reader ran out of memory"
     if status >= 0:
-        return f"the reader failed with status {status}"
+        return "its contents cannot be decoded"
     try:
         name = signal.Signals(-status).name
     except ValueError:

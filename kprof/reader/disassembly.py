@@ -46,9 +46,16 @@ class Listing:
     rows: Mapping[int, _Row]
 
     def offset(self, pc: int) -> int:
-        """Return a program counter relative to the start of its function."""
+        """Return a program counter relative to the start of its function.
+
+        Code that is called and lies before the kernel has a negative one.
+        """
         position = bisect.bisect_right(self.starts, pc)
-        return pc - self.starts[position - 1] if position else pc
+        return pc - self.starts[max(position - 1, 0)]
+
+    def key(self, pc: int) -> int:
+        """Return what an instruction has in common with the same one of another launch."""
+        return pc - self.starts[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +83,17 @@ class Function:
         return self.launches[0]
 
     @property
-    def offsets(self) -> list[int]:
-        """Every instruction that any launch has counters for, relative to the start."""
+    def keys(self) -> list[int]:
+        """Every instruction that any launch has counters for."""
         launches = self.launches
-        return sorted({listing.offset(pc) for listing in launches for pc in listing.rows})
+        return sorted({listing.key(pc) for listing in launches for pc in listing.rows})
 
 
 def functions(listings: Iterable[Listing]) -> list[Function]:
     """Group launches by function: wasteful ones first, then those with most GPU time."""
     groups: dict[tuple[object, ...], list[Listing]] = {}
     for listing in listings:
-        # Offsets of a graph's functions overlap, so a graph cannot be described by offset.
-        if listing.rows and len(listing.starts) == 1:
+        if listing.rows:
             groups.setdefault(listing.function, []).append(listing)
     found = [Function(tuple(group)) for group in groups.values()]
     return sorted(found, key=_rank)
@@ -129,7 +135,7 @@ def affordable(ranked: Sequence[Function], *, budget: int, module_bytes: int) ->
     """
     chosen = []
     for function in ranked:
-        budget -= module_bytes + _INSTRUCTION_BYTES * len(function.offsets)
+        budget -= module_bytes + _INSTRUCTION_BYTES * len(function.keys)
         if budget < 0:
             break
         chosen.append(function)
@@ -137,9 +143,9 @@ def affordable(ranked: Sequence[Function], *, budget: int, module_bytes: int) ->
 
 
 def describe(action: Action, function: Function) -> dict[int, Place]:
-    """Return what the library knows about a function's instructions, by offset."""
-    (start,) = function.leader.starts
-    return {offset: _place(action, start + offset) for offset in function.offsets}
+    """Return what the library knows about a function's instructions, by :meth:`Listing.key`."""
+    start = function.leader.starts[0]
+    return {key: _place(action, start + key) for key in function.keys}
 
 
 def _place(action: Action, pc: int) -> Place:
@@ -160,9 +166,9 @@ _NOWHERE = Place("", None, None)
 
 def instructions(listing: Listing, places: Mapping[int, Place]) -> tuple[Instruction, ...]:
     """Return a kernel's instructions ordered by ``pc``, as many as known with their text."""
-    offsets = sorted((listing.offset(pc), pc) for pc in listing.rows)
-    found = ((offset, pc, places.get(offset, _NOWHERE)) for offset, pc in offsets)
-    return tuple(
-        Instruction(offset, place.sass, place.file, place.line, dict(listing.rows[pc]))
-        for offset, pc, place in found
+    described = ((pc, places.get(listing.key(pc), _NOWHERE)) for pc in listing.rows)
+    found = (
+        Instruction(listing.offset(pc), place.sass, place.file, place.line, dict(listing.rows[pc]))
+        for pc, place in described
     )
+    return tuple(sorted(found, key=lambda instruction: instruction.pc))

@@ -106,6 +106,7 @@ def _listing(action: Action, kernel: Kernel, names: Sequence[str]) -> Listing | 
     rows = counters(action, names, kernel.metrics)
     if not rows:
         return None
+    starts = function_starts(action, rows)
     # The name alone is not enough: Triton tunes many variants of one name.
     function = (
         kernel.demangled,
@@ -113,6 +114,6 @@ def _listing(action: Action, kernel: Kernel, names: Sequence[str]) -> Listing | 
         kernel.launch and kernel.launch.registers_per_thread,
         tuple(sorted(kernel.opcodes_full)),
         function_sizes(action),
+        tuple(start - starts[0] for start in starts),
     )
-    starts = function_starts(action, rows)
     return Listing(kernel.index, function, kernel.duration_s or 0.0, starts, rows)

@@ -18,6 +18,7 @@ from kprof.reader import assemble, unpack
 from kprof.reader.container import Container, walk
 from kprof.reader.disassembly import BUDGET_BYTES
 from kprof.reader.job import NO_LIBRARY, Job, Outcome
+from kprof.reader.unpack import shown
 
 # What one kernel costs the library, by size of its results in the file (measured).
 _KERNEL_BYTES, _KERNEL_FACTOR = 700_000, 11
@@ -49,10 +50,10 @@ def load(path: Path | str, *, timeout_s: float = 600, extra_metrics: Iterable[st
         job = _job(plain, container, Path(folder), tuple(extra_metrics))
         outcome = _read(path, job, timeout_s)
         source = Source(
-            path=str(path),
+            path=shown(path),
             sha256=digest.result(),
             ncu_version=container.writer,
-            truncated=not container.complete,
+            truncated=not container.complete and not container.doubled,
         )
     notes += _missing(container, outcome)
     return assemble.assemble(source, outcome, notes)
@@ -73,16 +74,39 @@ def _prepared(path: Path, start: bytes, folder: Path) -> tuple[Path, Container, 
         plain = folder / "unpacked.ncu-rep"
         start = unpack.unpack(path, start, plain)
     unpack.identify(path, start)
-    container = walk(plain)
+    try:
+        container = walk(plain)
+    except (OSError, ValueError) as error:  # ValueError: emptied since it was looked at
+        raise unpack.unreadable(path, error) from None
     if container.complete:
-        return plain, container, []
+        return _plain_name(plain, folder), container, []
     if not container.results:
         raise UnreadableReport(
-            f"{path}: is cut off or damaged before its first kernel ends", hint=_CORRUPT
+            f"{shown(path)}: is cut off or damaged before its first kernel ends", hint=_CORRUPT
         )
     rescued = folder / "rescued.ncu-rep"
-    _copy_start(plain, rescued, container.whole)
+    try:
+        _copy_start(plain, rescued, container.whole)
+    except OSError as error:
+        raise unpack.unreadable(path, error) from None
     return rescued, container, [_truncation(container)]
+
+
+def _plain_name(plain: Path, folder: Path) -> Path:
+    """Return a name of the file that the library takes.
+
+    It refuses names that are not UTF-8, and takes ``.ncu-repz`` for compressed.
+    """
+    try:
+        str(plain).encode()
+    except UnicodeEncodeError:
+        pass
+    else:
+        if plain.suffix != ".ncu-repz":
+            return plain
+    link = folder / "report.ncu-rep"
+    link.symlink_to(plain)
+    return link
 
 
 def _truncation(container: Container) -> str:
@@ -132,10 +156,10 @@ def _read(path: Path, job: Job, timeout_s: float) -> Outcome:
     _check(path, completed, timeout_s)
     outcome: Outcome = pickle.loads(Path(job.output).read_bytes())  # noqa: S301 - own child
     if not outcome.ranges or not outcome.actions:
-        raise UnreadableReport(f"{path}: holds no kernels that can be read", hint=_CORRUPT)
+        raise UnreadableReport(f"{shown(path)}: holds no kernels that can be read", hint=_CORRUPT)
     if not any(part.kernels for part in outcome.parts):
         cause = assemble.death(outcome.lost[0].status) if outcome.lost else "no kernel is complete"
-        raise UnreadableReport(f"{path}: cannot be read: {cause}", hint=_CORRUPT)
+        raise UnreadableReport(f"{shown(path)}: cannot be read: {cause}", hint=_CORRUPT)
     return outcome
 
 
@@ -147,11 +171,12 @@ def _import_path() -> list[str]:
 def _check(path: Path, completed: Completed, timeout_s: float) -> None:
     if completed.timed_out:
         raise UnreadableReport(
-            f"{path}: not read within {timeout_s:g} s", hint="the file may be damaged or very large"
+            f"{shown(path)}: not read within {timeout_s:g} s",
+            hint="the file may be damaged or very large",
         )
     if completed.returncode == NO_LIBRARY:
         raise UnreadableReport(
-            f"{path}: NVIDIA's ncu_report module cannot be imported",
+            f"{shown(path)}: NVIDIA's ncu_report module cannot be imported",
             hint="install it with: pip install ncu-report",
         )
     if completed.returncode:
@@ -159,7 +184,7 @@ def _check(path: Path, completed: Completed, timeout_s: float) -> None:
         last = completed.stderr.decode(errors="replace").strip().splitlines()[-1:]
         if completed.returncode > 0 and last:  # a Python error, not the library's noise
             cause += f": {last[0]}"
-        raise UnreadableReport(f"{path}: cannot be read: {cause}", hint=_CORRUPT)
+        raise UnreadableReport(f"{shown(path)}: cannot be read: {cause}", hint=_CORRUPT)
 
 
 def _missing(container: Container, outcome: Outcome) -> list[str]:

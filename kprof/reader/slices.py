@@ -30,7 +30,7 @@ _MAX_DEATHS = 12
 _WORTH_SHARING = 32
 
 _Span = tuple[int, int]
-_Described = dict[int, dict[int, Place]]  # kernel index to offset to place
+_Described = dict[int, dict[int, Place]]  # by kernel index, then by Listing.key
 
 
 class Slices:

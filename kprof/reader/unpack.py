@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import lzma
+import tempfile
 import zlib
 from collections.abc import Callable
 from pathlib import Path
@@ -45,30 +47,44 @@ def head(path: Path) -> bytes:
     try:
         if path.is_dir():
             raise UnreadableReport(
-                f"{path}: is a directory",
+                f"{shown(path)}: is a directory",
                 hint="give a report file, or use: kprof analyze DIRECTORY",
             )
         if path.exists() and not path.is_file():
-            raise UnreadableReport(f"{path}: is not a regular file", hint="save it to a file first")
+            raise UnreadableReport(
+                f"{shown(path)}: is not a regular file", hint="save it to a file first"
+            )
         with path.open("rb") as file:
             start = file.read(_HEAD)
     except FileNotFoundError:
-        raise UnreadableReport(f"{path}: no such file", hint="check the path") from None
+        raise UnreadableReport(f"{shown(path)}: no such file", hint="check the path") from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise unreadable(path, error) from None
     if not start:
         raise UnreadableReport(
-            f"{path}: the file is empty",
+            f"{shown(path)}: the file is empty",
             hint="ncu may have been killed before it wrote; " + _PROFILE,
         )
     return start
 
 
+def shown(path: Path) -> str:
+    """Return a path on one line that any terminal and JSON file can hold."""
+    line = str(path).encode("utf-8", "backslashreplace").decode()
+    return line.replace("\n", "\\n").replace("\r", "\\r")
+
+
 def unreadable(path: Path, error: Exception) -> UnreadableReport:
     """Turn an operating system error into kprof's own."""
+    if getattr(error, "errno", None) in {errno.ENOSPC, errno.EDQUOT}:
+        return UnreadableReport(
+            f"{shown(path)}: no space left in {tempfile.gettempdir()} for a plain copy of it",
+            hint="free some space, or set TMPDIR to a folder that has more",
+        )
     reason = getattr(error, "strerror", None) or str(error)
     return UnreadableReport(
-        f"{path}: cannot be read: {reason}", hint="check the file's permissions"
+        f"{shown(path)}: cannot be read: {reason}",
+        hint="check that the file exists and that you may read it",
     )
 
 
@@ -90,11 +106,11 @@ def unpack(path: Path, start: bytes, target: Path, *, limit: int = MAX_UNPACKED)
             _copy(source, plain, limit, path)
     except EOFError:
         raise UnreadableReport(
-            f"{path}: the {kind} archive is cut off", hint="download or copy the file again"
+            f"{shown(path)}: the {kind} archive is cut off", hint="download or copy the file again"
         ) from None
     except (lzma.LZMAError, gzip.BadGzipFile, zlib.error):
         raise UnreadableReport(
-            f"{path}: the {kind} archive is damaged", hint="download or copy the file again"
+            f"{shown(path)}: the {kind} archive is damaged", hint="download or copy the file again"
         ) from None
     except OSError as error:
         raise unreadable(path, error) from None
@@ -108,7 +124,7 @@ def _copy(source: BinaryIO, plain: BinaryIO, limit: int, path: Path) -> None:
         written += len(chunk)
         if written > limit:
             raise UnreadableReport(
-                f"{path}: unpacks to more than {limit >> 20} MiB",
+                f"{shown(path)}: unpacks to more than {limit >> 20} MiB",
                 hint="unpack it by hand if it really is a report",
             )
         plain.write(chunk)
@@ -123,7 +139,7 @@ def identify(path: Path, start: bytes) -> None:
     if start.startswith(MAGIC):
         return
     what, hint = describe(start)
-    raise UnreadableReport(f"{path}: {what}", hint=hint)
+    raise UnreadableReport(f"{shown(path)}: {what}", hint=hint)
 
 
 def describe(start: bytes) -> tuple[str, str]:
