@@ -76,6 +76,7 @@ def run(command: Sequence[str], module: str | None, options: Options, settings: 
             _say(settings, shell(argv))
         collected = _collect(argv, report, log, settings)
         if collected.report is None or collected.log.nothing_profiled:
+            report.unlink(missing_ok=True)
             return _failed(failures.why(collected, argv, target.argv, options), collected)
         kept = folder / "report.ncu-rep"
         report.replace(kept)
@@ -197,7 +198,7 @@ def _ending(collected: Collected) -> tuple[str, ...]:
     if collected.target_exit:
         return (f"the target ended with {failures.exit_text(collected.target_exit)}; {kept}",)
     if collected.status != 0:
-        return (f"ncu ended with status {collected.status}; {kept}",)
+        return (f"ncu ended with {failures.exit_text(collected.status)}; {kept}",)
     return ()
 
 

@@ -16,6 +16,7 @@ from kprof.errors import KprofError, NcuFailed, NothingProfiled
 _ASK_TIMEOUT_S = 10.0
 _FULL_BELOW_BYTES = 1 << 20
 _NAMES_SHOWN = 5
+_ALONE = "kprof profile --dry-run prints the command, to be tried by itself"
 _DEADLY = {6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV (segmentation fault)", 15: "SIGTERM"}
 _SHELL = {128 + number: name for number, name in _DEADLY.items()} | {130: "Ctrl-C"}
 
@@ -127,9 +128,9 @@ def _nothing(collected: Collected, options: Options, said: Sequence[str]) -> Kpr
         )
     failed = [text for text in said if "No kernels were profiled" not in text]
     if collected.status != 0 and failed:
-        return NcuFailed(f"ncu could not profile: {_short(failed[0])}", hint=_alone(collected))
-    if collected.status < 0:
-        return NcuFailed(f"ncu was ended by signal {-collected.status}", hint=_alone(collected))
+        return NcuFailed(f"ncu could not profile: {_short(failed[0])}", hint=_ALONE)
+    if collected.status != 0 and not log.nothing_profiled:
+        return NcuFailed(f"ncu ended with {exit_text(collected.status)}", hint=_ALONE)
     if any("child processes" in text for text in said):
         return NothingProfiled(
             "the kernels run in child processes that ncu did not follow",
@@ -157,7 +158,7 @@ def _no_work(collected: Collected, options: Options) -> KprofError:
 
 def exit_text(status: int) -> str:
     """Return an exit status in words; ncu reports a deadly signal as its bare number."""
-    name = _DEADLY.get(status, _SHELL.get(status))
+    name = _DEADLY.get(abs(status), _SHELL.get(status))
     return f"status {status}, as after {name}" if name else f"status {status}"
 
 
@@ -180,12 +181,6 @@ def _names(available: Sequence[str]) -> str:
 def _short(text: str, length: int = 200) -> str:
     text = " ".join(text.split())
     return text if len(text) <= length else text[: length - 1] + "…"
-
-
-def _alone(collected: Collected) -> str:
-    return (
-        f"exit status {collected.status}; kprof profile --dry-run prints the command to try alone"
-    )
 
 
 def _ask(options: Sequence[str]) -> list[str]:

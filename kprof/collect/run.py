@@ -118,12 +118,10 @@ def _leave_nothing(child: process.Child, mine: set[int]) -> None:
 
 
 def _target_exit(status: int, log: NcuLog) -> int | None:
-    # ncu ends with its target's status. When it gave up itself the log holds other errors.
+    # ncu ends with its target's status and says so. Any other status is ncu's own.
     if log.target_status is not None:
         return log.target_status
-    if status == 0:
-        return 0
-    return status if status > 0 and log.programs and not log.errors else None
+    return 0 if status == 0 else None
 
 
 def _written(*paths: Path) -> int:

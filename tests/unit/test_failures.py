@@ -92,7 +92,8 @@ def test_ended_by_time_or_signal() -> None:
 
 
 def test_ncu_killed() -> None:
-    assert why("", status=-9, target_exit=None).message == "ncu was ended by signal 9"
+    message = why("", status=-9, target_exit=None).message
+    assert message == "ncu ended with status -9, as after SIGKILL"
 
 
 @pytest.mark.parametrize(
