@@ -7,7 +7,8 @@ import re
 ELLIPSIS = "…"
 
 _QUALIFIER = re.compile(r"(?:[A-Za-z_]\w*|\(anonymous namespace\)|<unnamed>|\{anonymous\})::")
-_CAST = re.compile(r"\((?:int|bool|unsigned int|long|unsigned long|char)\)(?=-?\d)")
+_TYPES = "int|bool|unsigned int|long|unsigned long|char"
+_CAST = re.compile(rf"(?:\((?:{_TYPES})\)|(?<=[<,])(?:{_TYPES})=)(?=-?\d)")  # (int)4, int=4
 _VOID = re.compile(r"(?<=[<,] )void |(?<=<)void (?=\w)")
 _OPEN, _CLOSE = "(<[{", ")>]}"
 

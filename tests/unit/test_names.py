@@ -19,6 +19,7 @@ FILL = (
         ("<unnamed>::normalize_kernel(float *, const float *, int)", "normalize_kernel"),
         (FILL, "vectorized_elementwise_kernel<4, FillFunctor<float>, array<char *, 1>>"),
         ("void k<void f<int>()>(int)", "k<f<int>()>"),
+        ("void matmul<int=32,bool=1>(float*)", "matmul<32,1>"),
         ("triton_red_fused_add_0", "triton_red_fused_add_0"),
         ("", ""),
         ("graph", "graph"),

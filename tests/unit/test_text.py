@@ -38,11 +38,19 @@ def test_a_failed_target_says_so(report: Report) -> None:
 def test_unknown_stays_unknown(report: Report, unmeasured: KernelReport) -> None:
     text = summary(replace(report, kernels=(unmeasured,), collection=Collection()), width=200)
     assert "1  unknown  unknown  Unknown  unknown" in " ".join(text.split("\n"))
-    assert "unknown of GPU time" in text
+    assert "GPU time unknown" in text
     assert "clock control unknown" in text
-    assert "What limits this kernel is unknown" in text
-    assert "nothing is known to be wrong or right" in text
+    assert "What limits each kernel is unknown" in text
     assert " 0 " not in text
+
+
+def test_what_nobody_knows_is_said_once_for_all(report: Report, unmeasured: KernelReport) -> None:
+    unknown = [replace(unmeasured, index=n, demangled=f"k{n}") for n in range(1, 9)]
+    text = summary(replace(report, kernels=(report.kernels[0], *unknown)), width=200)
+    assert text.count("is unknown: the report lacks the counters") == 1
+    assert "What limits 8 of 9 kernels is unknown" in text
+    every = summary(replace(report, kernels=tuple(unknown)), width=200, verbose=1)
+    assert every.count("nothing is known to be wrong or right") == 8
 
 
 def test_no_finding_counts_what_could_not_be_evaluated(

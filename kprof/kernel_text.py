@@ -1,0 +1,133 @@
+"""One kernel in the terminal: verdict, finding, evidence, place and fix."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from kprof.model import Evidence, Finding, KernelReport, Place
+from kprof.names import printable, short
+from kprof.ranking import Group
+from kprof.units import count, quantity, share, speedup
+from kprof.words import verdict
+
+EVIDENCE = 3
+
+_STYLES = {"high": "bold red", "medium": "yellow", "low": "cyan", "info": "dim"}
+
+
+def kernel_block(group: Group, width: int, verbose: int) -> Iterator[RenderableType]:
+    """Say what limits a kernel and what to change: the first finding, or all when verbose."""
+    kernel = group.kernel
+    name = short(kernel.demangled or kernel.name, width - 12)
+    yield Text.assemble((f"#{kernel.index} {name}", "bold"))
+    yield _body(Text(one_line(verdict(kernel))))
+    findings = kernel.findings if verbose else kernel.findings[:1]
+    for finding in findings:
+        yield _body(headline(finding))
+        yield details(finding, verbose)
+    if len(findings) < len(kernel.findings):
+        others = ", ".join(f"{item.rule} ({item.severity})" for item in kernel.findings[1:])
+        yield _body(Text(f"also: {others}", style="dim"))
+    if not findings:
+        yield _body(Text(_nothing_fired(kernel)))
+    if verbose:
+        yield from (_body(Text(f"! {one_line(note.message)}", "yellow")) for note in kernel.quality)
+        yield from (_body(Text(line, style="dim")) for line in not_evaluated([kernel]))
+
+
+def headline(finding: Finding) -> Text:
+    """Say a finding in one sentence, severity and rule first."""
+    gain = finding.estimated_speedup
+    text = Text.assemble(
+        (finding.severity.upper(), _STYLES[finding.severity]),
+        (f" {finding.rule}", "bold"),
+        f": {one_line(finding.headline)}",
+    )
+    if gain is not None:
+        text.append(f" (fixing it: an estimated {speedup(gain.low, gain.high)} as fast)")
+    return text
+
+
+def details(finding: Finding, verbose: int) -> RenderableType:
+    """Show what a finding rests on, where it is and how to fix it."""
+    grid = Table.grid(padding=(0, 1))
+    grid.add_column(no_wrap=True, style="dim")
+    grid.add_column(ratio=1)
+    for label, value in _labelled(finding, verbose):
+        grid.add_row(label, Text(one_line(value)))
+    return Padding(grid, (0, 0, 0, 4))
+
+
+def _labelled(finding: Finding, verbose: int) -> Iterator[tuple[str, str]]:
+    if verbose:
+        yield "why", finding.detail
+    if finding.evidence:
+        shown = finding.evidence if verbose else finding.evidence[:EVIDENCE]
+        yield "evidence", "; ".join(_evidence(item) for item in shown)
+    for place in finding.source if verbose else finding.source[:1]:
+        yield "at", _place(place)
+    for advice in finding.advice if verbose else finding.advice[:1]:
+        yield "fix", advice
+    if verbose:
+        yield "sure", f"{finding.confidence} confidence; wrong if: {finding.refuted_by}"
+    if finding.kernels:
+        yield "kernels", ", ".join(f"#{index}" for index in finding.kernels)
+
+
+def _evidence(item: Evidence) -> str:
+    text = f"{item.metric} {quantity(item.value, item.unit)}"
+    if item.threshold is None:
+        return text
+    source = f" by {item.threshold_source}" if item.threshold_source else ""
+    return f"{text} (threshold {quantity(item.threshold, item.unit)}{source})"
+
+
+def _place(place: Place) -> str:
+    where = f"{Path(place.file).name}:{place.line}" if place.file and place.line else ""
+    code = f"{place.sass} (+0x{place.pc:x})" if place.sass and place.pc is not None else place.sass
+    parts = [part for part in (where, code) if part]
+    return f"{' '.join(parts) or 'place unknown'}, {share(place.share)} of the total"
+
+
+def _nothing_fired(kernel: KernelReport) -> str:
+    done, not_done = len(kernel.clear), len(kernel.skipped)
+    if not done:
+        return "No rule had the data it needs: nothing is known to be wrong or right."
+    tail = f", {count(not_done, 'rule')} could not be evaluated" if not_done else ""
+    return f"No rule fired: {count(done, 'rule')} had the data and found nothing{tail}."
+
+
+def not_evaluated(kernels: Sequence[KernelReport]) -> Iterator[str]:
+    """Say which rules lacked data: they are not clean, they are unknown."""
+    rules = Counter(skip.rule for kernel in kernels for skip in kernel.skipped)
+    if not rules:
+        return
+    missing = _most_missed(kernels)
+    where = f" on some of {count(len(kernels), 'kernel')}" if len(kernels) > 1 else ""
+    if len(kernels) > 1 and min(rules.values()) == len(kernels):
+        where = " on any kernel"
+    yield f"Not evaluated{where}: {one_line(', '.join(sorted(rules)))}"
+    yield f"for want of: {one_line(', '.join(missing))}"
+
+
+def _most_missed(kernels: Iterable[KernelReport]) -> list[str]:
+    lacks = (name for kernel in kernels for skip in kernel.skipped for name in skip.missing)
+    counted = Counter(lacks).most_common()
+    more = [f"{len(counted) - 8} more"] if len(counted) > 8 else []
+    return [name for name, _ in counted[:8]] + more
+
+
+def one_line(text: str) -> str:
+    """Return text as one printable line: nothing in a report may steer the terminal."""
+    return printable(" ".join(text.split()))
+
+
+def _body(text: Text) -> Padding:
+    return Padding(text, (0, 0, 0, 2))
