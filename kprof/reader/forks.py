@@ -11,7 +11,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Generic, TypeVar
+from typing import Any, TypeVar
 
 from kprof.reader.job import NO_MEMORY
 
@@ -30,7 +30,7 @@ class Death:
 
 
 @dataclass(frozen=True, slots=True)
-class Forks(Generic[Result]):
+class Forks:
     """Runs tasks side by side.
 
     Attributes:
@@ -57,7 +57,7 @@ class Forks(Generic[Result]):
             results[position] = self._result(position, os.waitstatus_to_exitcode(status))
         return [results[position] for position in range(len(tasks))]
 
-    def _start(self, task: Callable[[], Result], position: int) -> int:
+    def _start(self, task: Callable[[], object], position: int) -> int:
         pid = os.fork()
         if pid:
             return pid
@@ -70,16 +70,16 @@ class Forks(Generic[Result]):
     def _file(self, position: int) -> Path:
         return self.folder / f"task-{position}"
 
-    def _result(self, position: int, status: int) -> Result | Death:
+    def _result(self, position: int, status: int) -> Any:
         if status:
             return Death(status)
         file = self._file(position)
-        result: Result = pickle.loads(file.read_bytes())  # noqa: S301 - written by the fork
+        result = pickle.loads(file.read_bytes())  # noqa: S301 - written by the fork
         file.unlink()
         return result
 
 
-def _attempt(task: Callable[[], Result], file: Path) -> int:
+def _attempt(task: Callable[[], object], file: Path) -> int:
     try:
         file.write_bytes(pickle.dumps(task(), pickle.HIGHEST_PROTOCOL))
     except MemoryError:

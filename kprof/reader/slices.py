@@ -76,7 +76,7 @@ class Slices:
 
     def _read_round(self, waiting: Sequence[_Span], parts: dict[int, Part]) -> list[Lost]:
         """Read slices into ``parts`` by their start, and return those that died."""
-        forks: Forks[Part] = Forks(self._folder, self._job.processes)
+        forks = Forks(self._folder, self._job.processes)
         results = forks.run([partial(self._part, span) for span in waiting])
         dead = []
         for (start, stop), result in zip(waiting, results, strict=True):
@@ -120,7 +120,7 @@ class Slices:
     def _describe_all(self, chosen: Sequence[Function]) -> tuple[_Described, int]:
         shares = [chosen[first :: self._job.processes] for first in range(self._job.processes)]
         tasks = [share for share in shares if share]
-        forks: Forks[_Described] = Forks(self._folder, self._job.processes)
+        forks = Forks(self._folder, self._job.processes)
         results = forks.run([partial(self._describe, share) for share in tasks])
         described: _Described = {}
         undescribed = 0

@@ -178,5 +178,5 @@ def _describe_text(start: bytes) -> tuple[str, str]:
 
 
 def _is_csv(text: str) -> bool:
-    first = text.splitlines()[0] if text.splitlines() else ""
-    return first.count(",") >= 2 or first.count('","') >= 1
+    commas = [line.count(",") for line in text.splitlines()[:2]]
+    return len(commas) == 2 and min(commas) >= 2 and commas[0] == commas[1]
