@@ -1,8 +1,9 @@
 """Stopping ncu so that what it has measured is kept and nothing stays behind.
 
-ncu answers SIGINT by ending its target and writing the report. Where it does not (the signal was
-ignored when it started, or the target hangs), ending the target lets ncu finish as usual. SIGTERM
-makes ncu drop the target and leave: that comes last.
+ncu 2025.3 ignores a SIGINT of its own while it profiles; one that reaches its target as well, as
+Ctrl-C at a terminal does, makes it end the target and write the report at once. Where it does not
+(the signal was ignored when it started, or the target hangs), ending the target lets ncu finish as
+usual. SIGTERM makes ncu drop the target and leave: that comes last (docs/decisions/0009).
 """
 
 from __future__ import annotations
@@ -71,9 +72,9 @@ def stop(child: process.Child, signals: Signals, *, written: Callable[[], int]) 
     wait = _Wait(child, signals, written, len(signals.seen))
     if signals.first == signal.SIGINT and wait.ended(_SHARED_GRACE_S):
         return
-    profiler = [pid for pid in _profiler(child.pid) if not tree.ignores(pid, signal.SIGINT)]
-    tree.send(profiler, signal.SIGINT)
-    if profiler and wait.ended(_SAVE_GRACE_S):
+    heard = [pid for pid in _profiler(child.pid) if not tree.ignores(pid, signal.SIGINT)]
+    tree.send([*heard, *_target(child.pid)], signal.SIGINT)
+    if heard and wait.ended(_SAVE_GRACE_S):
         return
     for signum in (signal.SIGTERM, signal.SIGKILL):
         tree.send(_target(child.pid), signum)
