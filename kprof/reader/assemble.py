@@ -17,7 +17,7 @@ def assemble(source: Source, outcome: Outcome, notes: Sequence[str]) -> Profile:
     devices, kernels = _joined(outcome.parts)
     cut_off = sum(part.cut_off for part in outcome.parts)
     return Profile(
-        source=replace(source, truncated=source.truncated or cut_off > 0),
+        source=replace(source, truncated=source.truncated or cut_off > 0 or bool(outcome.lost)),
         collection=_collection(kernels, counters=any(part.counters for part in outcome.parts)),
         devices=devices,
         kernels=kernels,

@@ -49,13 +49,14 @@ def load(path: Path | str, *, timeout_s: float = 600, extra_metrics: Iterable[st
         plain, container, notes = _prepared(path, start, Path(folder))
         job = _job(plain, container, Path(folder), tuple(extra_metrics))
         outcome = _read(path, job, timeout_s)
+        missing = _missing(container, outcome)
         source = Source(
             path=shown(path),
             sha256=digest.result(),
             ncu_version=container.writer,
-            truncated=not container.complete and not container.doubled,
+            truncated=bool(missing) or not (container.complete or container.doubled),
         )
-    notes += _missing(container, outcome)
+    notes += missing
     return assemble.assemble(source, outcome, notes)
 
 
