@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Sequence
 
@@ -104,7 +105,7 @@ def _run(
             skipped.append(Skipped(item.name, missing))
             continue
         try:
-            found = item.check(kernel)
+            found = _checked(item.check(kernel))
         except Exception as error:  # noqa: BLE001 - a rule may fail in any way; nothing else is lost
             skipped.append(
                 Skipped(item.name, (f"the rule failed: {type(error).__name__}: {error}",))
@@ -115,6 +116,18 @@ def _run(
         else:
             findings.append(found)
     return findings, tuple(clear), tuple(skipped)
+
+
+def _checked(found: Finding | None) -> Finding | None:
+    """Refuse a finding with a number that is none: it would be a claim nobody can read."""
+    if found is not None:
+        numbers = [evidence.value for evidence in found.evidence]
+        if found.estimated_speedup is not None:
+            numbers += [found.estimated_speedup.low, found.estimated_speedup.high]
+        numbers += [place.share for place in found.source]
+        if not all(math.isfinite(number) for number in numbers):
+            raise ValueError("its finding holds NaN or infinity")
+    return found
 
 
 def _throughput(kernel: Kernel) -> Throughput:

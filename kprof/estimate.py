@@ -8,9 +8,10 @@ relieve, the new time lies between ``max(1 - saved, next / 0.9)`` and the cautio
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 
-from kprof.limiter import utilisations
+from kprof.limiter import BUSY_PCT, busiest, utilisations
 from kprof.model import Kernel, Severity, Speedup
 
 # What a well-written kernel reaches of a unit's peak, and what an average one does. kprof's own:
@@ -19,6 +20,8 @@ GOOD_PCT = 90.0
 TYPICAL_PCT = 60.0
 # Only part of a predicted saving usually arrives. kprof's own, unsourced.
 CAUTION = 0.7
+NEAR_TOP = 0.9  # this close to the busiest unit, a unit sets the pace too. kprof's own, unsourced.
+WORTH = 1.02  # below this a finding is noise. kprof's own, unsourced.
 MOST = 20.0  # beyond this an estimate is only "a lot"
 
 
@@ -37,19 +40,37 @@ def gain(kernel: Kernel, saved: float, relieves: Collection[str]) -> Speedup:
     return Speedup(low=_as_speedup(worst), high=_as_speedup(best))
 
 
-def headroom(pct: float) -> Speedup:
-    """Estimate what is left to gain on a unit that is itself the limit."""
-    return Speedup(low=1.0, high=_as_speedup(pct / GOOD_PCT))
+def pressure(kernel: Kernel, kinds: Collection[str]) -> float:
+    """Return how much of the time these units set the pace (0..1).
+
+    All of it when they are the limit (then time follows their work), else as busy as they are.
+    """
+    unit, top = busiest(kernel, kinds), next(iter(utilisations(kernel)), None)
+    if unit is None or top is None:
+        return 0.0
+    sets_the_pace = unit.pct >= BUSY_PCT and unit.pct >= NEAR_TOP * top.pct
+    return 1.0 if sets_the_pace else min(unit.pct / 100.0, 1.0)
+
+
+def headroom(pct: float) -> Speedup | None:
+    """Estimate what is left to gain on a unit that is itself the limit, None at its roof."""
+    left = Speedup(low=1.0, high=_as_speedup(pct / GOOD_PCT))
+    return left if is_worth_it(left) else None
+
+
+def is_worth_it(speedup: Speedup) -> bool:
+    """Say whether a gain is large enough to be worth a finding."""
+    return speedup.high >= WORTH
 
 
 def severity(speedup: Speedup | None) -> Severity:
-    """Grade a finding by what fixing it could gain: from 1.3x high, 1.1x medium, 1.03x low."""
-    most = speedup.high if speedup else 1.0
-    if most >= 1.3:
+    """Grade by the middle of the range: from 1.3x high, 1.1x medium, 1.03x low (kprof's own)."""
+    middle = math.sqrt(speedup.low * speedup.high) if speedup else 1.0
+    if middle >= 1.3:
         return "high"
-    if most >= 1.1:
+    if middle >= 1.1:
         return "medium"
-    return "low" if most >= 1.03 else "info"
+    return "low" if middle >= 1.03 else "info"
 
 
 def _as_speedup(new_time: float) -> float:

@@ -1,7 +1,7 @@
 """The order of findings: the real limiter first.
 
 1. causes that explain the limiter (they relieve the resource that is busiest, or, when nothing
-   is busy, the largest estimate of all), largest estimate first;
+   is busy, the largest estimate of all) by more than is left at the limit itself;
 2. the statement of the limit itself;
 3. everything else by estimate and confidence;
 4. statements that need no action.
@@ -26,6 +26,9 @@ RESOURCES: dict[str, frozenset[str]] = {
     "latency": frozenset({"latency", "occupancy", "launch", "dram", "l2", "l1", "shared"}),
     "launch": frozenset({"launch"}),
 }
+# These load whichever level is the limit, whatever resource their finding names.
+LOADS_EVERY_LEVEL = frozenset({"local-memory-traffic", "uncoalesced-global-access"})
+MEMORY_BOUNDS = frozenset({"dram", "l2", "l1"})
 LIMITS = frozenset(
     {
         "dram-bandwidth-bound",
@@ -41,21 +44,30 @@ LIMITS = frozenset(
 
 def ordered(findings: Iterable[Finding], bound: Bound) -> tuple[Finding, ...]:
     """Return the findings with the primary limiter first."""
-    return tuple(sorted(findings, key=lambda finding: _key(finding, bound)))
+    found = tuple(findings)
+    # A cause must be worth more than what is left to gain at the limit as it stands.
+    at_the_limit = max((saved_share(item) for item in found if item.rule in LIMITS), default=0.0)
+    needed = max(EXPLAINS, at_the_limit)
+    return tuple(sorted(found, key=lambda finding: _key(finding, bound, needed)))
 
 
-def _key(finding: Finding, bound: Bound) -> tuple[int, float, str]:
+def _key(finding: Finding, bound: Bound, needed: float) -> tuple[int, float, str]:
     saved = saved_share(finding)
-    return _tier(finding, bound, saved), -saved * CERTAINTY[finding.confidence], finding.rule
+    return _tier(finding, bound, needed), -saved * CERTAINTY[finding.confidence], finding.rule
 
 
-def _tier(finding: Finding, bound: Bound, saved: float) -> int:
+def _tier(finding: Finding, bound: Bound, needed: float) -> int:
     if finding.rule in LIMITS:
         return 1
     if finding.severity == "info":
         return 3
-    relieves = RESOURCES.get(bound, frozenset({"math"}))
-    return 0 if finding.resource in relieves and saved >= EXPLAINS else 2
+    return 0 if _relieves(finding, bound) and saved_share(finding) >= needed else 2
+
+
+def _relieves(finding: Finding, bound: Bound) -> bool:
+    if finding.rule in LOADS_EVERY_LEVEL and bound in MEMORY_BOUNDS:
+        return True
+    return finding.resource in RESOURCES.get(bound, frozenset({"math"}))
 
 
 def saved_share(finding: Finding) -> float:

@@ -19,6 +19,7 @@ ABOVE_ROOF_PCT = 102.0
 LOW_CLOCK = 0.95
 # kprof's own: two counts of the same thing that differ by more were not the same work. Unsourced.
 DISAGREE = 2.0
+FEW_WAVEFRONTS = 10_000.0  # too few to compare: start-up and reductions differ anyway
 
 Check = Callable[[Kernel, Roofline], str | None]
 
@@ -91,7 +92,9 @@ def _hit_rates(kernel: Kernel, _: Roofline) -> str | None:
 def _disagree(kernel: Kernel, _: Roofline) -> str | None:
     hardware = m.SHARED_WAVEFRONTS_HARDWARE.read(kernel.metrics)
     sass = m.SHARED_WAVEFRONTS.read(kernel.metrics)
-    if not hardware or not sass or 1.0 / DISAGREE <= hardware / sass <= DISAGREE:
+    if not hardware or not sass or max(hardware, sass) < FEW_WAVEFRONTS:
+        return None
+    if 1.0 / DISAGREE <= hardware / sass <= DISAGREE:
         return None
     return (
         f"shared-memory wavefronts differ between passes ({hardware:,.0f} counted, {sass:,.0f} "

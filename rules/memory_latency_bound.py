@@ -1,0 +1,103 @@
+"""Nothing is busy: warps wait for loads."""
+
+from __future__ import annotations
+
+from kprof import estimate
+from kprof import metrics as m
+from kprof.evidence import busy, derived, measured, places, where
+from kprof.limiter import BUSY_PCT, covers_every_level, is_too_small, limiter
+from kprof.model import Finding, Instruction, Kernel, Speedup
+from kprof.rule import rule
+from kprof.stalls import stalls, top_stall
+
+STALL_SHARE = 0.3  # NVIDIA rule CPIStall, ncu 2025.3
+SAMPLES = m.SAMPLED_STALL_NOT_ISSUED.format("long_scoreboard")
+
+
+@rule(requires=[*m.COVERAGE, m.LONG_SCOREBOARD])
+def memory_latency_bound(kernel: Kernel) -> Finding | None:
+    """## What it detects
+
+    No unit is 60 % busy, and most of the time warps wait for a global, local or texture load
+    (long scoreboard is the largest stall reason, at least 30 % of stalled time).
+
+    ## Why it matters
+
+    By Little's law the bytes in flight must be bandwidth times latency. Too few warps, or warps
+    with one load at a time, leave every unit waiting: the kernel is limited by latency, and
+    neither bandwidth nor arithmetic advice applies.
+
+    ## How to fix it
+
+    More independent loads per thread before the first use (unroll, process several elements,
+    128-bit loads); asynchronous copies (cp.async, TMA) to fetch the next tile during the current
+    one; more resident warps if occupancy is low; shorter chains of dependent loads (pointer
+    chasing, index-of-index).
+
+    ## Known problems
+
+    The stall is booked on the instruction that needs the value, not on the load: look upstream.
+    Launches too small for the GPU are left to grid-too-small.
+
+    ## References
+
+    60 %: NVIDIA rule SOLBottleneck; 30 %: NVIDIA rule CPIStall (ncu 2025.3).
+    """
+    top, stall = limiter(kernel), top_stall(kernel)
+    if top is None or stall is None or not covers_every_level(kernel) or is_too_small(kernel):
+        return None
+    if top.pct >= BUSY_PCT or stall[0] != "long_scoreboard" or stall[1] < STALL_SHARE:
+        return None
+    found = places(kernel, _samples)
+    speedup = _speedup(kernel, top.pct, stall[1])
+    return Finding(
+        rule="memory-latency-bound",
+        severity=estimate.severity(speedup),
+        confidence="high" if stall[1] >= 0.5 else "medium",
+        headline=f"Memory latency is the limit: {stall[1]:.0%} of stalled time waits for loads and no unit "
+        f"is more than {top.pct:.0f} % busy{where(found)}",
+        detail="There are too few loads in flight to keep any memory level busy.",
+        estimated_speedup=speedup,
+        resource="latency",
+        evidence=(
+            busy(top),
+            derived("long-scoreboard share of stalls", 100.0 * stall[1], "%", 100.0 * STALL_SHARE,
+                    "NVIDIA rule CPIStall, ncu 2025.3"),
+            *measured(kernel, m.DRAM_PCT),
+            *measured(kernel, m.ACHIEVED_OCCUPANCY),
+            *measured(kernel, m.ELIGIBLE_WARPS),
+            *measured(kernel, m.L1_HIT),
+            *measured(kernel, m.L2_HIT),
+        ),
+        refuted_by="device memory at 80 % or more (then it is bandwidth), or no change in time with twice "
+        "the independent loads per thread",
+        source=found,
+        advice=_advice(kernel),
+    )  # fmt: skip
+
+
+def _samples(row: Instruction) -> float:
+    return row.values.get(SAMPLES, 0.0)
+
+
+def _speedup(kernel: Kernel, pct: float, share: float) -> Speedup:
+    """Hiding the waits helps until the busiest unit is full."""
+    hidden = share * (1.0 - pct / 100.0)
+    return estimate.gain(kernel, hidden, ())
+
+
+def _advice(kernel: Kernel) -> tuple[str, ...]:
+    achieved = m.ACHIEVED_OCCUPANCY.read(kernel.metrics)
+    more = [
+        "Issue several independent loads before using the first: unroll the loop, process 2-8 elements per thread, load 128 bits at once.",
+        "Fetch the next tile while computing on this one (cp.async, TMA, or plain register double buffering).",
+        "Break chains of dependent loads (pointer chasing, index lookups): store what is needed together, or prefetch.",
+    ]
+    if achieved is not None and achieved < 50.0:
+        more.insert(
+            1,
+            f"Bring more warps: achieved occupancy is {achieved:.0f} %; a larger grid or fewer resources per block hides more latency.",
+        )
+    if stalls(kernel).get("lg_throttle", 0.0) > 0.1:
+        more.append("The load queue is full (LG throttle): fewer, wider loads.")
+    return tuple(more)
