@@ -11,6 +11,7 @@ from kprof.stalls import stalls
 
 # kprof's own: below this share of the sectors local memory is noise. Unsourced.
 SHARE = 0.05
+SECTOR_BYTES = 32.0
 LOCAL = m.LOCAL_SECTORS.ways[0].metrics[0]
 CHEAP_HIT_PCT = 95.0
 CHEAP = 0.2  # what is left of the cost then, kprof's own, unsourced
@@ -47,7 +48,7 @@ def local_memory_traffic(kernel: Kernel) -> Finding | None:
     `sass__inst_executed_register_spilling` (ncu 2025). 5 %: kprof's own, unsourced.
     """
     local = m.LOCAL_SECTORS.read(kernel.metrics) or 0.0
-    everything = local + (m.GLOBAL_SECTORS.read(kernel.metrics) or 0.0)
+    everything = _all_sectors(kernel, local)
     if not local or local < SHARE * everything:
         return None
     share = local / everything
@@ -75,6 +76,12 @@ def local_memory_traffic(kernel: Kernel) -> Finding | None:
         source=found,
         advice=_advice(spills),
     )
+
+
+def _all_sectors(kernel: Kernel, local: float) -> float:
+    """Return all sectors moved: TMA copies are no load instructions, but they arrive from L2."""
+    instructions = local + (m.GLOBAL_SECTORS.read(kernel.metrics) or 0.0)
+    return max(instructions, (m.L2_BYTES.read(kernel.metrics) or 0.0) / SECTOR_BYTES)
 
 
 def _local(row: Instruction) -> float:

@@ -41,6 +41,11 @@ PLANNED_UNITS = (
     "sm__pipe_tensor_subpipe_hmma_cycles_active",
     "sm__pipe_tc_cycles_active",
 )
+# Units that fit into the passes of ``standard`` but would cost ``quick`` one of its own.
+STANDARD_UNITS = (
+    "sm__inst_executed_pipe_adu",
+    "sm__pipe_tma_cycles_active",
+)
 _CLOCKS = (
     "gpu__time_duration.sum",
     "sm__cycles_elapsed.avg.per_second",
@@ -143,6 +148,7 @@ def metrics_for(depth: str, rules: tuple[Rule, ...] | None = None) -> tuple[str,
     return _unique(
         (
             *_QUICK,
+            *(m.elapsed(base) for base in STANDARD_UNITS),
             *_first_ways((*_SHOWN, *(q for q in required if _must_be_asked_for(q)))),
             *_DIVERGENCE,
             *_STALLS,
