@@ -8,7 +8,7 @@
 # <topic>-<file>.ncu-rep.xz per sample, and manifest.json: machine, versions, exact commands, wall
 # times and exit statuses. The exit status is 0 only if every sample passed and was recorded.
 #
-# ONLY=REGEX records the samples whose <topic>-<file> matches; ARCH sets nvcc's -arch (sm_90);
+# STEPS="plan" leaves the full recordings out (default "plan full"). ONLY=REGEX records the samples whose <topic>-<file> matches; ARCH sets nvcc's -arch (sm_90);
 # SOURCES sets where the sources are copied to and built (/opt/kernels): that path ends up in the
 # reports, so it should say nothing about the machine.
 set -euo pipefail
@@ -16,6 +16,7 @@ set -euo pipefail
 metrics_file=${1:?usage: OUT=DIR scripts/record_samples.sh METRICS_FILE}
 out=${OUT:?set OUT to a folder for the recordings}
 only=${ONLY:-.}
+steps=${STEPS:-plan full}
 arch=${ARCH:-sm_90}
 sources=${SOURCES:-/opt/kernels}
 limit_s=60 # per program run; a healthy one takes a second or two, under ncu a few more
@@ -100,12 +101,12 @@ for file in "${chosen[@]}"; do
   name=${file%.cu}
   name=${name//\//-}
   grep -q "^$name	plain	0	" "$log" || continue # only correct kernels are worth recording
-  record "$name" plan --metrics "$metrics"
-  record "$name" full --set full
+  if [[ $steps == *plan* ]]; then record "$name" plan --metrics "$metrics"; fi
+  if [[ $steps == *full* ]]; then record "$name" full --set full; fi
 done
 
 OUT=$out WORK=$work METRICS=$metrics ELAPSED=$(python3 -c "print($(now) - $started)") \
-  ONLY_COUNT=${#chosen[@]} python3 - <<'PYTHON'
+  ONLY_COUNT=${#chosen[@]} STEPS="$steps" python3 - <<'PYTHON'
 import concurrent.futures
 import json
 import lzma
@@ -159,7 +160,7 @@ def runs():
         }
 
 
-sizes = {step: pack(step) for step in ("plan", "full")}
+sizes = {step: pack(step) for step in os.environ["STEPS"].split()}
 done = list(runs())
 gpu, driver = (
     output_of("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")

@@ -1,0 +1,93 @@
+"""What profiling costs: kprof's plan against raw ncu with the same metrics and against --set full.
+
+One run on one GPU, ratios of wall times on the same target:
+
+- plain: the target alone
+- quick, standard: ``kprof profile`` end to end, reading and rendering included
+- raw: ncu alone with the metrics of ``standard``
+- full: ncu alone with ``--set full``
+
+Run on a GPU machine: python benchmarks/profile_overhead.py [TARGET.py] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from kprof.collect.plan import metrics_for
+
+TARGET = Path(__file__).with_name("profile_target.py")
+
+
+def timed(*argv: str) -> float:
+    """Run to the end and return the wall time in seconds; a failure stops the benchmark."""
+    start = time.perf_counter()
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise SystemExit(f"{argv[0]} failed with {done.returncode}:\n{done.stdout}\n{done.stderr}")
+    return time.perf_counter() - start
+
+
+def ncu(target: str, report: Path, *options: str) -> float:
+    fixed = ("--clock-control", "none", "--target-processes", "all", "--nvtx")
+    return timed("ncu", *fixed, "--export", str(report), *options, sys.executable, target)
+
+
+def kprof(target: str, folder: Path, depth: str) -> float:
+    command = (sys.executable, "-m", "kprof", "profile", "--depth", depth, "-q")
+    return timed(*command, "--python", sys.executable, "-o", str(folder), target)
+
+
+def passes(folder: Path) -> tuple[int, int]:
+    found = json.loads((folder / "report.json").read_text())
+    return len(found["kernels"]), found["collection"]["passes"]
+
+
+def measure(target: str, work: Path) -> dict[str, float]:
+    timed(sys.executable, target)  # fills file caches
+    seconds = {
+        "plain": timed(sys.executable, target),
+        "quick": kprof(target, work / "quick", "quick"),
+        "standard": kprof(target, work / "standard", "standard"),
+        "raw": ncu(
+            target, work / "raw", "--import-source", "yes",
+            "--metrics", ",".join(metrics_for("standard")),
+        ),
+        "full": ncu(target, work / "full", "--set", "full"),
+    }  # fmt: skip
+    kernels, standard = passes(work / "standard")
+    size = {name: (work / f"{name}.ncu-rep").stat().st_size for name in ("raw", "full")}
+    return {
+        **{f"{name}_s": round(value, 2) for name, value in seconds.items()},
+        "kernels": kernels,
+        "passes_standard": standard,
+        "passes_quick": passes(work / "quick")[1],
+        "standard_over_full": round(seconds["standard"] / seconds["full"], 3),
+        "standard_over_raw": round(seconds["standard"] / seconds["raw"], 3),
+        "report_bytes_over_full": round(size["raw"] / size["full"], 3),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("target", nargs="?", default=str(TARGET))
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    if shutil.which("ncu") is None:
+        raise SystemExit("ncu is not on PATH: this benchmark needs a GPU machine")
+    with tempfile.TemporaryDirectory() as folder:
+        result = measure(str(Path(given.target).resolve()), Path(folder))
+    print(json.dumps(result, indent=1))
+    if given.json:
+        given.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
