@@ -1,0 +1,75 @@
+# kprof needs Python 3.10 or newer and make; everything it installs goes into .venv.
+#
+#   make demo                 make test PYTEST_ARGS="-k roofline -x"
+#   make demo PYTHON=python3.12
+
+VENV := .venv
+PY := $(VENV)/bin/python
+PIP := $(PY) -m pip --disable-pip-version-check
+# Two at a time: reading a report starts processes of its own, more would only wait for each other.
+PYTEST_JOBS ?= 2
+PYTEST_ARGS ?=
+
+INSTALLED := $(VENV)/.kprof-installed
+TEST_NEEDS := $(VENV)/.kprof-test-needs
+
+# A Python that was upgraded away, or a checkout that was moved, leaves an environment behind that
+# points nowhere: set it up again.
+$(shell test -x $(PY) && test "$$(cat $(VENV)/.kprof-here 2>/dev/null)" = "$(CURDIR)" || \
+  rm -f $(VENV)/.kprof-*)
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint format docs bench clean
+.DELETE_ON_ERROR:
+
+help: ## Show what make can do here.
+	@sed -n 's/^\([a-z]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{printf "%-13s %s\n", $$1, $$2}'
+
+demo: $(INSTALLED) ## Install kprof into .venv, diagnose a sample kernel, print the report's path.
+	@$(PY) -m kprof demo
+
+test: $(TEST_NEEDS) ## Run every test, lint and type checks among them.
+	@$(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(PYTEST_ARGS)
+
+lint: $(TEST_NEEDS) ## Run the linter, the format check and the type checker alone.
+	@$(PY) -m ruff check
+	@$(PY) -m ruff format --check
+	@$(PY) -m mypy
+
+format: $(TEST_NEEDS) ## Format the code and apply the linter's safe fixes.
+	@$(PY) -m ruff check --fix
+	@$(PY) -m ruff format
+
+docs: $(TEST_NEEDS) ## Bring the generated parts of docs/ and the JSON Schema up to date.
+	@$(PY) -m kprof.schema
+	@$(PY) scripts/generate_docs.py
+
+bench: $(TEST_NEEDS) ## Measure the promised numbers; REPORT=FILE reads that report.
+	@$(PY) benchmarks/help_time.py
+ifdef REPORT
+	@$(PY) benchmarks/read_speed.py "$(REPORT)"
+else
+	@echo "reading speed not measured: make bench REPORT=FILE.ncu-rep (the larger, the better)"
+endif
+	@if command -v ncu >/dev/null; then $(PY) benchmarks/profile_overhead.py; \
+	  else echo "cost of profiling not measured: no ncu on PATH"; fi
+
+clean: ## Remove what was installed and built here.
+	rm -rf $(VENV) build dist htmlcov .coverage .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	find kprof rules reports sample_kernels tests benchmarks scripts -name __pycache__ -prune -exec rm -rf {} +
+
+$(VENV)/.kprof-here:
+	@scripts/create_venv.sh $(VENV) "$(PYTHON)"
+	@echo "$(CURDIR)" > $@
+
+$(INSTALLED): pyproject.toml $(VENV)/.kprof-here
+	@echo "Installing kprof into $(VENV)" >&2
+	@$(PIP) install --quiet --editable .
+	@touch $@
+
+# pip can read dependency groups since 25.1.
+$(TEST_NEEDS): pyproject.toml $(INSTALLED)
+	@echo "Installing what the tests need into $(VENV)" >&2
+	@$(PIP) install --quiet --upgrade 'pip>=25.1'
+	@$(PIP) install --quiet --group dev
+	@touch $@

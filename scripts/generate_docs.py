@@ -1,0 +1,118 @@
+"""Write the generated parts of docs/: tables from the metric catalogue, an example of the JSON.
+
+Everything between ``<!-- generated: NAME -->`` and ``<!-- end -->`` belongs to this script.
+``make docs`` runs it; a test holds the pages current.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from kprof import metrics
+from kprof.analysis import Analysis
+from kprof.export import to_dict
+from kprof.quantity import Quantity
+
+ROOT = Path(__file__).resolve().parents[1]
+RECORDING = "tests/data/h200/plan/transpose-unpadded.ncu-rep.xz"
+PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+# How much of a list or mapping the example shows where one item says enough.
+SHOWN = {"ceilings": 4, "clear": 2, "evidence": 2, "by_source": 1, "source": 1, "stalls": 3}
+DIGITS = 6
+
+
+def quantity_tables() -> str:
+    """Return one table per module of ``kprof.metrics``, in the order of definition."""
+    return "\n".join(
+        f"### {title}\n\n"
+        "| quantity | what it is | unit | read from, first that is there |\n"
+        "| --- | --- | --- | --- |\n" + "".join(map(_row, found))
+        for title, found in _sections()
+    )
+
+
+def unit_table() -> str:
+    """Return the hardware units whose utilisation decides the limiter, by class."""
+    rows = (
+        f"| `{kind}` | {', '.join(f'`{base}`' for base in bases)} |\n"
+        for kind, bases in metrics.UNITS.items()
+    )
+    return "| class | metrics |\n| --- | --- |\n" + "".join(rows)
+
+
+def json_example() -> str:
+    """Return the JSON of a recorded report, lists shortened and numbers rounded."""
+    report = to_dict(Analysis().of(ROOT / RECORDING))
+    report["source"]["path"] = Path(RECORDING).name
+    return f"```json\n{json.dumps(_shortened(report), indent=1, ensure_ascii=False)}\n```\n"
+
+
+PARTS: dict[str, Callable[[], str]] = {
+    "quantities": quantity_tables,
+    "units": unit_table,
+    "example": json_example,
+}
+
+
+def pages() -> dict[Path, str]:
+    """Return every page of docs/ that has a generated part, with its current text."""
+    texts = {
+        path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))
+    }
+    return {path: PART.sub(_filled, text) for path, text in texts.items() if PART.search(text)}
+
+
+def _filled(part: re.Match[str]) -> str:
+    return f"{part[1]}{PARTS[part[2]]()}{part[3]}"
+
+
+def _sections() -> Iterator[tuple[str, list[Quantity]]]:
+    for found in pkgutil.iter_modules(metrics.__path__):
+        module = importlib.import_module(f"{metrics.__name__}.{found.name}")
+        there = [
+            value
+            for value in vars(module).values()
+            if isinstance(value, Quantity) and value in metrics.quantities()
+        ]
+        if there:
+            yield (module.__doc__ or found.name).splitlines()[0].rstrip("."), there
+
+
+def _row(quantity: Quantity) -> str:
+    return f"| `{quantity.name}` | {quantity.meaning} | {quantity.unit} | {_ways(quantity)} |\n"
+
+
+def _ways(quantity: Quantity) -> str:
+    if isinstance(quantity, metrics.Largest):
+        return f"the largest of {len(quantity.ways)} units, see below"
+    ways = (" with ".join(f"`{name}`" for name in way.metrics) for way in quantity.ways)
+    return "; ".join(dict.fromkeys(ways)) + ("" if quantity.collected else " (never asked for)")
+
+
+def _shortened(value: Any, shown: int | None = None) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.{DIGITS}g}")
+    if isinstance(value, list):
+        return [_shortened(item) for item in value[:shown]]
+    if isinstance(value, dict):
+        items = list(value.items())
+        # "source" is also the report's own, which is no list.
+        limit = shown if shown and not all(key in value for key in ("path", "sha256")) else None
+        return {key: _shortened(item, SHOWN.get(key)) for key, item in items[:limit]}
+    return value
+
+
+def main() -> None:
+    """Rewrite the pages that are not current."""
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
