@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
+import shutil
 import sys
+import tempfile
 import webbrowser
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -27,6 +30,8 @@ from kprof.rule import Rule, registry, select
 # ncu writes here while it runs; the name says that it is not finished.
 _PART = "report.part.ncu-rep"
 _LOG = "ncu.log"
+# Paths that mean the same to ncu as to everybody else.
+_PLAIN = re.compile(r"[\w./ +,=@:-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +74,8 @@ def run(command: Sequence[str], module: str | None, options: Options, settings: 
     _say(settings, f"ncu {ncu.version}: {ncu.path}")
     if target.python is not None:
         _say(settings, f"python: {target.python}")
-    with _folder(target, settings) as folder:
-        report, log = folder / _PART, folder / _LOG
+    with _folder(target, settings) as folder, _scratch(folder) as scratch:
+        report, log = scratch / _PART, scratch / _LOG
         argv = ncu_argv(str(ncu.path), options, target.argv, report=report, log=log)
         if settings.verbose:
             _say(settings, shell(argv))
@@ -79,7 +84,7 @@ def run(command: Sequence[str], module: str | None, options: Options, settings: 
             report.unlink(missing_ok=True)
             return _failed(failures.why(collected, argv, target.argv, options), collected)
         kept = folder / "report.ncu-rep"
-        report.replace(kept)
+        shutil.move(report, kept)
         diagnosed = _diagnose(kept, target, options, collected, rules)
         page = _write(diagnosed, folder, settings)
         _show(diagnosed, page, settings)
@@ -112,6 +117,19 @@ def _folder(target: Target, settings: Settings) -> Iterator[Path]:
         if new:
             with contextlib.suppress(OSError):  # not empty: something was kept
                 folder.rmdir()
+
+
+@contextlib.contextmanager
+def _scratch(folder: Path) -> Iterator[Path]:
+    """Where ncu writes while it runs: the output folder, unless ncu would misread its name.
+
+    ncu expands % in file names, and 2025.3 failed on a path with %, a space and an umlaut.
+    """
+    if _PLAIN.fullmatch(str(folder.resolve())):
+        yield folder
+        return
+    with tempfile.TemporaryDirectory(prefix="kprof-") as elsewhere:
+        yield Path(elsewhere)
 
 
 def _collect(argv: Sequence[str], report: Path, log: Path, settings: Settings) -> Collected:
