@@ -5,8 +5,8 @@ from __future__ import annotations
 from kprof import estimate
 from kprof import metrics as m
 from kprof.evidence import busy, measured
-from kprof.limiter import BUSY_PCT, limiter
-from kprof.model import Finding, Kernel
+from kprof.limiter import BUSY_PCT, limiter, shared_memory_share
+from kprof.model import Finding, Kernel, Limiter
 from kprof.rule import rule
 
 
@@ -33,7 +33,8 @@ def l1_bandwidth_bound(kernel: Kernel) -> Finding | None:
 
     ## Known problems
 
-    Convolutions that read each input k*k times through L1 land here; the tiled version is the fix,
+    Shared memory uses the same stage. Where the report has no wavefront counts and the kernel
+    declares shared memory, the finding says that it cannot tell the two apart. Convolutions that read each input k*k times through L1 land here; the tiled version is the fix,
     not a larger cache.
 
     ## References
@@ -43,15 +44,13 @@ def l1_bandwidth_bound(kernel: Kernel) -> Finding | None:
     top = limiter(kernel)
     if top is None or top.resource != "l1" or top.pct < BUSY_PCT:
         return None
-    front = "lsuin" in top.metric or "pipe_lsu" in top.metric.split("__")[-1][:24]
-    what = "the load/store front end" if front else "the L1 data stage"
+    certain = not may_be_shared_memory(kernel)
     return Finding(
         rule="l1-bandwidth-bound",
         severity="medium",
-        confidence="high",
-        headline=f"L1 is the limit: {what} is {top.pct:.0f} % busy",
-        detail="Load and store instructions queue up inside the SM; what they fetch is mostly "
-        "there already, there are too many of them.",
+        confidence="high" if certain else "low",
+        headline=_headline(top, certain=certain),
+        detail=_CERTAIN if certain else _UNCERTAIN,
         estimated_speedup=estimate.headroom(top.pct),
         resource="l1",
         evidence=(
@@ -61,8 +60,41 @@ def l1_bandwidth_bound(kernel: Kernel) -> Finding | None:
             *measured(kernel, m.DRAM_PCT),
         ),
         refuted_by="no change in time when half the loads are replaced by register reuse",
-        advice=(
-            "Read each value once: keep it in registers across iterations or stage a tile in shared memory.",
-            "Use wider loads (float2, float4): fewer instructions for the same bytes.",
-        ),
+        advice=_ADVICE if certain else (_PROFILE_AGAIN, *_ADVICE),
     )
+
+
+_CERTAIN = (
+    "Load and store instructions queue up inside the SM; what they fetch is mostly there already, "
+    "there are too many of them."
+)
+_UNCERTAIN = (
+    "Shared memory and the L1 cache share this stage, the kernel uses shared memory, and this "
+    "report does not say which of the two fills it: bank conflicts look the same."
+)
+_PROFILE_AGAIN = "Profile with `kprof profile --depth standard`: it tells shared memory, its bank conflicts and global loads apart."
+_ADVICE = (
+    "Read each value once: keep it in registers across iterations or stage a tile in shared memory.",
+    "Use wider loads (float2, float4): fewer instructions for the same bytes.",
+)
+
+
+def may_be_shared_memory(kernel: Kernel) -> bool:
+    """Say whether shared memory could be what fills the stage, for all the report shows."""
+    if shared_memory_share(kernel) is not None:
+        return False
+    launch = kernel.launch
+    if launch is None:
+        return True
+    declared = (launch.shared_static_bytes, launch.shared_dynamic_bytes)
+    return None in declared or any(declared)
+
+
+def _headline(top: Limiter, *, certain: bool) -> str:
+    front = m.UNIT_CLASS.get(top.metric) == "l1_front"
+    if front:
+        what = "the load/store front end"
+    else:
+        what = "the L1 data stage" if certain else "the L1 / shared-memory data stage"
+    doubt = "" if certain else "; which of the two fills it is unknown"
+    return f"L1 is the limit: {what} is {top.pct:.0f} % busy{doubt}"

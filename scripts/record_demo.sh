@@ -11,6 +11,8 @@ metrics_file=${1:?usage: OUT=DIR scripts/record_demo.sh METRICS_FILE}
 out=${OUT:?set OUT to a folder for the recording}
 arch=${ARCH:-sm_90}
 sources=${SOURCES:-/opt/kernels}
+metrics=$(paste -sd, "$metrics_file") # before cd: the path may be relative
+[[ -n $metrics ]] || { echo "$metrics_file names no metric" >&2; exit 2; } # ncu would take its basic set
 repository=$(cd "$(dirname "$0")/.." && pwd)
 samples=(
   vector_add/simple vector_add/grid_stride vector_add/float4
@@ -26,7 +28,7 @@ for sample in "${samples[@]}"; do
 done
 wait
 programs=$(printf ' && ./bin/%s' "${samples[@]//\//-}")
-ncu --export "$sources/demo" --force-overwrite --metrics "$(paste -sd, "$metrics_file")" \
+ncu --export "$sources/demo" --force-overwrite --metrics "$metrics" \
   --target-processes all --import-source yes --clock-control none --cache-control all \
   bash -c "${programs# && }"
 xz -9e --keep --stdout demo.ncu-rep >"$out/demo.ncu-rep.xz"
