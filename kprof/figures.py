@@ -13,7 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kprof.plane import LEVELS, Plane, Point, Roof
+from kprof.names import short
+from kprof.plane import LEVELS, Plane, Point, Roof, plain, powers
 from kprof.units import percent, share, si
 from kprof.words import bound_label
 
@@ -136,7 +137,12 @@ def marker_size(point: Point) -> float:
 def _hover(point: Point) -> str:
     # plotly reads a little HTML in hover text: the name must not be taken for markup.
     kernel = point.entry.kernel
-    name = _clipped(kernel.name).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    name = (
+        short(kernel.demangled or kernel.name, 60)
+        .replace("&", "&amp;")
+        .replace("<", "&lt;")
+        .replace(">", "&gt;")
+    )
     roofline = kernel.roofline
     roof = percent(roofline.roof_pct) if roofline else percent(None)
     return (
@@ -145,20 +151,16 @@ def _hover(point: Point) -> str:
     )
 
 
-def _clipped(name: str) -> str:
-    return name if len(name) <= 60 else f"{name[:40]}…{name[-16:]}"
-
-
 def _layout(plane: Plane) -> dict[str, Any]:
-    axis = {"type": "log", "exponentformat": "SI", "zeroline": False, "dtick": 1, "ticks": ""}
+    axis = {"type": "log", "zeroline": False, "ticks": "", "ticklabelstandoff": 5}
     return {
         "xaxis": {
             **axis,
-            "exponentformat": "none",
+            **_ticks(plane.x_range),
             "title": {"text": "Arithmetic intensity (FLOP/byte)"},
             "range": _log_range(plane.x_range),
         },
-        "yaxis": {**axis, "title": {"text": "FLOP/s"}, "range": _log_range(plane.y_range)},
+        "yaxis": {**axis, **_ticks(plane.y_range), "title": {"text": "FLOP/s"}, "range": _log_range(plane.y_range)},
         "margin": {"l": 64, "r": 16, "t": 12, "b": 52},
         "hovermode": "closest",
         "dragmode": "pan",
@@ -169,3 +171,8 @@ def _layout(plane: Plane) -> dict[str, Any]:
 def _log_range(ends: tuple[float, float]) -> list[float]:
 
     return [round(math.log10(end), 4) for end in ends]
+
+
+def _ticks(ends: tuple[float, float]) -> dict[str, Any]:
+    values = powers(ends)
+    return {"tickvals": values, "ticktext": [plain(value) for value in values]}

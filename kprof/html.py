@@ -13,7 +13,9 @@ from markupsafe import Markup
 from kprof import page, units, words
 from kprof.figures import plotly_script, roofline_figure
 from kprof.model import KernelReport, Report
+from kprof.names import printable, short
 from kprof.plane import LEVELS, Plane, planes
+from kprof.ranking import gpu_time
 from kprof.sketch import sketch
 from kprof.version import __version__
 
@@ -27,19 +29,19 @@ def render(report: Report) -> str:
 
     The page is complete in itself and the same bytes for the same report.
     """
-    ranked = page.entries(report)
-    rooflines = planes(report, ranked)
-    total = page.time_of(report.kernels)
+    shown = page.entries(report)
+    rooflines = planes(report, shown)
+    total = gpu_time(report.kernels)
     template = _environment().get_template("report.html.j2")
     return template.render(
         report=report,
         title=PurePath(report.source.path.replace("\\", "/")).name or report.source.path,
         version=__version__,
-        entries=ranked,
+        entries=shown,
         total_s=total,
-        untimed=sum(page.known(kernel.duration_s) is None for kernel in report.kernels),
+        untimed=sum(kernel.duration_s is None for kernel in report.kernels),
         bounds=page.by_bound(report),
-        starters=page.starters(ranked, total),
+        starters=page.starters(shown, total),
         tally=page.tally(report),
         rooflines=[(plane, sketch(plane)) for plane in rooflines],
         levels=LEVELS,
@@ -68,7 +70,15 @@ def _environment() -> Environment:
         "allow_nan": False,
     }
     environment.globals["embed"] = _embed
-    for number in (units.si, units.percent, units.share, units.count, units.ratio, units.quantity):
+    for number in (
+        whole_bytes,
+        units.si,
+        units.percent,
+        units.share,
+        units.count,
+        units.ratio,
+        units.quantity,
+    ):
         environment.filters[number.__name__] = _marking_unknown(number)
     for text in (
         words.bound_label,
@@ -78,6 +88,8 @@ def _environment() -> Environment:
         words.verdict,
         units.speedup,
         clip,
+        called,
+        printable,
         place,
         fold,
         rate,
@@ -109,6 +121,11 @@ def clip(text: str, length: int = 90) -> str:
     return f"{text[:head]}…{text[head + 1 - length :]}"
 
 
+def called(kernel: KernelReport, width: int = 70) -> str:
+    """Return a kernel's short name, its most telling part kept."""
+    return short(kernel.demangled or kernel.name, width)
+
+
 def place(file: str | None, line: int | None) -> str:
     """Name a source line by file name alone; the full path is the caller's to show."""
     if not file:
@@ -122,6 +139,11 @@ def fold(wavefronts: float, ideal: float) -> str:
     if not ideal:
         return units.UNKNOWN
     return f"{units.ratio(wavefronts / ideal).removesuffix('.00').removesuffix('.0')}-way"
+
+
+def whole_bytes(value: int | None) -> str:
+    """Write a size a programmer chose to the byte: ``49,152 B``."""
+    return units.UNKNOWN if value is None else f"{value:,} B"
 
 
 def rate(kernel: KernelReport, level: str) -> float | None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kprof.model import Finding, KernelReport, Report
+from kprof.ranking import Group, gpu_time, ranked
 
 GROUP_ABOVE = 200  # kernels; longer lists show launches with one verdict as one entry
 DETAILED = 150  # entries with a section of their own; the rest keep their row in the overview
@@ -19,29 +20,33 @@ class Entry:
 
     Attributes:
         rank: 1 for the entry that takes most GPU time.
-        kernel: the launch that stands for the entry, the longest.
-        members: every launch, in launch order.
-        total_s: time of all members, None when no member's time is known.
-        share: of the GPU time of the report, 0..1.
+        group: the launches.
         detailed: whether it has a section of its own.
     """
 
     rank: int
-    kernel: KernelReport
-    members: tuple[KernelReport, ...]
-    total_s: float | None
-    share: float | None
+    group: Group
     detailed: bool
+
+    @property
+    def kernel(self) -> KernelReport:
+        """The launch that stands for the entry, the longest."""
+        return self.group.kernel
+
+    @property
+    def total_s(self) -> float | None:
+        """Time of all launches in seconds, None when unknown."""
+        return self.group.total_s
+
+    @property
+    def share(self) -> float | None:
+        """Share of the report's GPU time, 0..1."""
+        return self.group.share
 
     @property
     def anchor(self) -> str:
         """Id of the entry's section on the page."""
         return f"k{self.kernel.index}"
-
-    @property
-    def launches(self) -> int:
-        """How often it was launched, all members together."""
-        return sum(max(1, member.launches) for member in self.members)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,38 +85,19 @@ def known(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
-def time_of(kernels: Iterable[KernelReport]) -> float | None:
-    """Sum the known durations in seconds, repeated launches included; None if none is known."""
-    times = [
-        seconds * max(1, kernel.launches)
-        for kernel in kernels
-        if (seconds := known(kernel.duration_s)) is not None
-    ]
-    return sum(times) if times else None
-
-
 def entries(report: Report) -> tuple[Entry, ...]:
     """Rank the report's kernels by GPU time; unknown times come last."""
-    groups = _groups(report.kernels)
-    total = time_of(report.kernels)
-    timed = [(time_of(group), group) for group in groups]
-    timed.sort(key=lambda pair: (-(pair[0] or 0.0), pair[0] is None, pair[1][0].index))
+    groups = ranked(report, apart=len(report.kernels) <= GROUP_ABOVE)
+    few = len(groups) <= GROUP_ABOVE
     return tuple(
-        Entry(
-            rank=position,
-            kernel=_representative(group),
-            members=tuple(group),
-            total_s=seconds,
-            share=seconds / total if seconds is not None and total else None,
-            detailed=position <= DETAILED or len(groups) <= GROUP_ABOVE,
-        )
-        for position, (seconds, group) in enumerate(timed, start=1)
+        Entry(rank, group, detailed=few or rank <= DETAILED)
+        for rank, group in enumerate(groups, start=1)
     )
 
 
 def by_bound(report: Report) -> tuple[BoundShare, ...]:
     """Split the GPU time by bound, largest first; empty when no time is known."""
-    total = time_of(report.kernels)
+    total = gpu_time(report.kernels)
     if not total:
         return ()
     groups: dict[str, list[KernelReport]] = {}
@@ -120,7 +106,7 @@ def by_bound(report: Report) -> tuple[BoundShare, ...]:
     shares = [
         BoundShare(bound, seconds, seconds / total, len(group))
         for bound, group in groups.items()
-        if (seconds := time_of(group)) is not None
+        if (seconds := gpu_time(group)) is not None
     ]
     return tuple(sorted(shares, key=lambda item: (-item.seconds, item.bound)))
 
@@ -132,7 +118,7 @@ def tally(report: Report) -> dict[str, int]:
     return {severity: sum(f.severity == severity for f in found) for severity in severities}
 
 
-def starters(ranked: Sequence[Entry], total_s: float | None) -> tuple[Starter, ...]:
+def starters(shown: Sequence[Entry], total_s: float | None) -> tuple[Starter, ...]:
     """List the fixes worth most, by the time their estimates say could be saved.
 
     Only the first finding of a kernel counts: the estimates of one kernel overlap.
@@ -140,34 +126,13 @@ def starters(ranked: Sequence[Entry], total_s: float | None) -> tuple[Starter, .
     if not total_s:
         return ()
     by_rule: dict[str, list[tuple[float, float, Entry]]] = {}
-    for entry in ranked:
+    for entry in shown:
         saving = _saving(entry)
         if saving is not None:
             by_rule.setdefault(entry.kernel.findings[0].rule, []).append((*saving, entry))
     found = [_starter(savings, total_s) for savings in by_rule.values()]
     found.sort(key=lambda item: (-item.high_s, item.finding.rule))
     return tuple(found[:STARTERS])
-
-
-def _groups(kernels: Sequence[KernelReport]) -> list[list[KernelReport]]:
-    if len(kernels) <= GROUP_ABOVE:
-        return [[kernel] for kernel in kernels]
-    groups: dict[object, list[KernelReport]] = {}
-    for kernel in kernels:
-        groups.setdefault(_alike(kernel), []).append(kernel)
-    return list(groups.values())
-
-
-def _alike(kernel: KernelReport) -> object:
-    launch = kernel.launch
-    shape = (launch.grid, launch.block) if launch else None
-    rules = tuple(finding.rule for finding in kernel.findings)
-    checks = tuple(note.check for note in kernel.quality)
-    return kernel.demangled, kernel.device, kernel.workload, shape, kernel.bound, rules, checks
-
-
-def _representative(group: Sequence[KernelReport]) -> KernelReport:
-    return max(group, key=lambda kernel: (known(kernel.duration_s) or 0.0, -kernel.index))
 
 
 def _saving(entry: Entry) -> tuple[float, float] | None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from kprof.model import KernelReport, Report, Roofline
 from kprof.page import Entry, known
+from kprof.units import si
 from kprof.words import roof_label
 
 LEVELS = ("dram", "l2", "l1")
@@ -102,6 +103,20 @@ def planes(report: Report, ranked: Sequence[Entry]) -> tuple[Plane, ...]:
         if plane is not None:
             built.append(plane)
     return tuple(built)
+
+
+def powers(ends: tuple[float, float]) -> list[float]:
+    """Return the powers of ten within a range, thinned to at most eleven."""
+    low, high = math.ceil(math.log10(ends[0]) - 1e-9), math.floor(math.log10(ends[1]) + 1e-9)
+    step = max(1, math.ceil((high - low) / 10))
+    return [10.0**power for power in range(low, high + 1, step)]
+
+
+def plain(value: float) -> str:
+    """Write a power of ten as an axis does: ``0.01``, ``100``, ``10 T``."""
+    if value >= 1e4:
+        return si(value, "", digits=1)
+    return f"{value:,.0f}" if value >= 1 else f"{value:.12f}".rstrip("0")
 
 
 def _plane(report: Report, device: int, mine: Sequence[Entry]) -> Plane | None:

@@ -42,12 +42,17 @@ def gpu_time(kernels: Iterable[KernelReport]) -> float | None:
     return math.fsum(times) if times else None
 
 
-def ranked(report: Report) -> tuple[Group, ...]:
-    """Group the report's kernels and order the groups by GPU time; unknown times come last."""
+def ranked(report: Report, *, apart: bool = False) -> tuple[Group, ...]:
+    """Group the report's kernels and order the groups by GPU time; unknown times come last.
+
+    Args:
+        report: what was diagnosed.
+        apart: whether every launch is a group of its own.
+    """
     total = gpu_time(report.kernels)
     alike: dict[object, list[KernelReport]] = {}
     for kernel in report.kernels:
-        alike.setdefault(_identity(kernel), []).append(kernel)
+        alike.setdefault(kernel.index if apart else _identity(kernel), []).append(kernel)
     groups = [_group(members, total) for members in alike.values()]
     # sorted() is stable: equal times keep launch order.
     return tuple(sorted(groups, key=lambda group: (group.total_s is None, -(group.total_s or 0))))

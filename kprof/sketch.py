@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kprof.figures import marker_size
-from kprof.plane import Plane, Point, Roof
+from kprof.plane import Plane, Point, Roof, plain, powers
 from kprof.units import si
 
 WIDTH, HEIGHT = 960.0, 440.0
@@ -70,10 +70,8 @@ def sketch(plane: Plane) -> Sketch:
         slopes=tuple(_slope(plane, roof) for roof in plane.bandwidths.values()),
         flats=_flats(plane),
         dots=tuple(_dot(plane, p) for p in plane.points if plane.level in p.intensity),
-        x_ticks=tuple(Tick(_x(plane, value), _plain(value)) for value in _powers(plane.x_range)),
-        y_ticks=tuple(
-            Tick(_y(plane, value), si(value, "FLOP/s")) for value in _powers(plane.y_range)
-        ),
+        x_ticks=tuple(Tick(_x(plane, value), plain(value)) for value in powers(plane.x_range)),
+        y_ticks=tuple(Tick(_y(plane, value), plain(value)) for value in powers(plane.y_range)),
     )
 
 
@@ -132,13 +130,3 @@ def _y(plane: Plane, value: float) -> float:
 def _along(value: float, ends: tuple[float, float]) -> float:
     low, high = math.log10(ends[0]), math.log10(ends[1])
     return (math.log10(value) - low) / (high - low)
-
-
-def _powers(ends: tuple[float, float]) -> list[float]:
-    low, high = math.ceil(math.log10(ends[0]) - 1e-9), math.floor(math.log10(ends[1]) + 1e-9)
-    step = max(1, math.ceil((high - low) / 10))
-    return [10.0**power for power in range(low, high + 1, step)]
-
-
-def _plain(value: float) -> str:
-    return f"{value:,.0f}" if value >= 1 else f"{value:f}".rstrip("0")

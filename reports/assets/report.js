@@ -133,23 +133,34 @@
     const { l, r, t, b } = spec.layout.margin;
     const perX = (plot.clientWidth - l - r) / (x1 - x0), perY = (plot.clientHeight - t - b - 26) / (y1 - y0);
     const font = (main) => ({ size: 11, color: colour(main ? "ink" : "muted") });
+    const narrow = plot.clientWidth < 560;
+    const tilt = Math.atan2(perY, perX);
     const taken = [];
     const flats = spec.data.filter((trace) => trace.meta.kind === "flat")
       .sort((a, c) => c.meta.used - a.meta.used || c.y[0] - a.y[0])
       .filter((trace) => {
+        if (narrow && !trace.meta.used) return false;
         const y = Math.log10(trace.y[0]);
         const free = taken.every((other) => Math.abs(other - y) * perY >= 14);
         if (free) taken.push(y);
         return free;
       })
       .map((trace) => ({ x: x1, y: Math.log10(trace.y[0]), text: trace.meta.label, xanchor: "right", yanchor: "bottom", showarrow: false, font: font(trace.meta.used) }));
-    const slopes = spec.data.filter((trace) => trace.meta.kind === "slope").map((trace) => {
-      const start = Math.max(x0, Math.log10(trace.x[0]) + y0 - Math.log10(trace.y[0]));
-      const end = Math.log10(trace.x[1]);
-      const x = start + 0.45 * (end - start);
-      const y = Math.log10(trace.y[0]) + x - Math.log10(trace.x[0]);
-      return { x, y, text: trace.meta.label, textangle: (-Math.atan2(perY, perX) * 180) / Math.PI, xanchor: "center", yanchor: "middle", xshift: -7 * Math.sin(Math.atan2(perY, perX)), yshift: 9 * Math.cos(Math.atan2(perY, perX)), showarrow: false, font: font(trace.meta.level === level) };
-    });
+    const passed = [];
+    const slopes = spec.data.filter((trace) => trace.meta.kind === "slope")
+      .sort((a, c) => (c.meta.level === level) - (a.meta.level === level))
+      .filter((trace) => {
+        const height = Math.log10(trace.y[0] / trace.x[0]);
+        const free = passed.every((other) => Math.abs(other - height) * perY * Math.cos(tilt) >= 15);
+        if (free) passed.push(height);
+        return free;
+      })
+      .map((trace) => {
+        const start = Math.max(x0, Math.log10(trace.x[0]) + y0 - Math.log10(trace.y[0]));
+        const x = start + 0.45 * (Math.log10(trace.x[1]) - start);
+        const y = Math.log10(trace.y[0]) + x - Math.log10(trace.x[0]);
+        return { x, y, text: trace.meta.label, textangle: (-tilt * 180) / Math.PI, xanchor: "center", yanchor: "middle", xshift: -9 * Math.sin(tilt), yshift: 9 * Math.cos(tilt), showarrow: false, font: font(trace.meta.level === level) };
+      });
     return [...flats, ...slopes];
   }
 
@@ -165,7 +176,8 @@
       annotations: labels(figure),
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("ink") },
-      hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("line"), font: { color: colour("ink") }, align: "left" },
+      modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("muted", 0.7), activecolor: colour("ink") },
+      hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("line"), font: { family: getComputedStyle(document.body).fontFamily, size: 12.5, color: colour("ink") }, align: "left" },
       uirevision: "kept",
     };
   }
@@ -176,7 +188,7 @@
     const first = !figure.plot.data;
     Plotly.react(figure.plot, traces(figure), layout(figure), {
       displaylogo: false, responsive: true, scrollZoom: false,
-      modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"],
+      modeBarButtons: [["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d", "toImage"]],
     });
     if (first) {
       figure.plot.on("plotly_click", (event) => {

@@ -1,0 +1,234 @@
+"""The page in a real browser, cut off from every network."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kprof.html import render
+from tests.report_fixture import BARE, REPORT, many
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = os.environ.get("KPROF_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")  # fmt: skip
+FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+CONTRAST = 4.5  # WCAG AA for text
+
+pytestmark = [
+    pytest.mark.browser,
+    pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
+]
+
+
+class Visit:
+    """An open page, what it asked the network for and what it complained about."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.requests: list[str] = []
+        self.complaints: list[str] = []
+        page.on("request", lambda request: self.requests.append(request.url))
+        page.on("console", self._hear)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.route(re.compile(r"^(?!file:)"), lambda route: route.abort())
+
+    def _hear(self, message: Any) -> None:
+        if message.type in {"error", "warning"}:
+            self.complaints.append(message.text)
+
+    def drawn(self) -> Any:
+        self.page.wait_for_selector(".plot .scatterlayer .trace")
+        return self.page
+
+    def quiet(self) -> bool:
+        return not self.complaints and all(url.startswith("file:") for url in self.requests)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    folder = tmp_path_factory.mktemp("pages")
+    reports = {"full": REPORT, "bare": BARE, "many": many(2100, 400)}
+    for name, report in reports.items():
+        (folder / f"{name}.html").write_text(render(report), encoding="utf-8")
+    return {name: folder / f"{name}.html" for name in reports}
+
+
+@pytest.fixture
+def visit(browser: Any, files: dict[str, Path]) -> Iterator[Any]:
+    contexts = []
+
+    def go(
+        name: str = "full",
+        *,
+        width: int = 1280,
+        scheme: str = "light",
+        script: bool = True,
+        fragment: str = "",
+    ) -> Visit:
+        context = browser.new_context(
+            viewport={"width": width, "height": 900},
+            color_scheme=scheme,
+            java_script_enabled=script,
+        )
+        context.set_default_timeout(15_000)
+        contexts.append(context)
+        visit = Visit(context.new_page())
+        visit.page.goto(files[name].as_uri() + fragment)
+        return visit
+
+    yield go
+    for context in contexts:
+        context.close()
+
+
+def xs(page: Any) -> list[float]:
+    return page.evaluate(  # type: ignore[no-any-return]
+        "document.querySelector('.plot').data.filter(t => t.meta.kind === 'kernels').flatMap(t => t.x)"
+    )
+
+
+def test_it_opens_quietly_and_asks_for_nothing(visit: Any) -> None:
+    seen = visit()
+    page = seen.drawn()
+    assert page.locator(".plot .scatterlayer .points path").count() == 3
+    assert page.evaluate("window.pwned") is None
+    assert seen.quiet(), (seen.complaints, seen.requests)
+
+
+def test_clicking_a_marker_opens_its_kernel(visit: Any) -> None:
+    seen = visit()
+    page = seen.drawn()
+    kernel = page.locator('.kernel[data-kernel="2"]')
+    assert kernel.get_attribute("open") is None
+    names = page.evaluate("document.querySelector('.plot').data.map(t => t.name)")
+    place = [name for name in names if name in {"Tensor cores", "DRAM", "Latency"}].index("Latency")
+    page.locator(".plot").scroll_into_view_if_needed()
+    box = page.locator(".plot .scatterlayer .points path").nth(place).bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=4)
+    page.wait_for_selector(".hoverlayer .hovertext")
+    assert "depthwise_conv3x3_naive<float, 3>" in page.locator(".hoverlayer").text_content()
+    page.mouse.down()
+    page.mouse.up()
+    page.wait_for_selector('.kernel.chosen[data-kernel="2"][open]')
+    assert page.url.endswith("#k2")
+    assert kernel.locator(".body").bounding_box()["y"] < 900
+    assert seen.quiet(), seen.complaints
+
+
+def test_the_level_switch_moves_the_markers(visit: Any) -> None:
+    page = visit().drawn()
+    before = xs(page)
+    page.get_by_text("L2", exact=True).first.click()
+    page.wait_for_function("document.querySelector('.plot').layout.xaxis.title.text.includes('L2')")
+    after = xs(page)
+    assert before != after
+    assert 1.89 in after
+    assert 6.64 in before
+
+
+def test_a_link_from_outside_opens_the_kernel(visit: Any) -> None:
+    page = visit(fragment="#k4").page
+    page.wait_for_selector('.kernel.chosen[data-kernel="4"][open]')
+
+
+def test_the_table_sorts_and_filters_by_keyboard(visit: Any) -> None:
+    page = visit().page
+    page.locator("#ranked th", has_text="Occupancy").locator("button").press("Enter")
+    order = page.locator("#ranked tbody tr").evaluate_all("rows => rows.map(r => r.dataset.rank)")
+    assert order == ["2", "3", "4", "1", "5"]  # the unknown one stays last
+    page.locator("#filter").fill("LATENCY")
+    assert page.locator("#ranked tbody tr:visible").count() == 1
+
+
+def test_everything_can_be_read_without_javascript(visit: Any) -> None:
+    seen = visit(script=False)
+    page = seen.page
+    assert page.locator(".sketch circle").count() == 3
+    assert page.locator(".sketch svg").is_visible()
+    assert page.locator(".plot").is_hidden()
+    assert page.locator("button:visible").count() == 0
+    assert page.get_by_text("Pad the tile by one column").is_visible()
+    page.locator(".kernel > summary").nth(3).click()
+    assert page.get_by_text("Load the halo once into shared memory.").is_visible()
+    assert seen.quiet()
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["script", "plain"])
+@pytest.mark.parametrize("width", [1280, 768, 360])
+@pytest.mark.parametrize("name", ["full", "bare", "many"])
+def test_nothing_sticks_out(visit: Any, name: str, width: int, script: bool) -> None:
+    page = visit(name, width=width, script=script).page
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+MEASURE = """() => {
+  const rgb = text => text.match(/[\\d.]+/g).map(Number);
+  const light = ([r, g, b]) => [r, g, b].map(v => v / 255)
+    .map(v => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4)
+    .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
+  const behind = element => {
+    for (let up = element; up; up = up.parentElement) {
+      const colour = rgb(getComputedStyle(up).backgroundColor);
+      if (colour.length < 4 || colour[3] > 0) return colour;
+    }
+    return [255, 255, 255];
+  };
+  const low = [];
+  for (const element of document.querySelectorAll('body *')) {
+    const own = [...element.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
+    if (!own || element.closest('svg, script, style, .visually-hidden')) continue;
+    const [a, b] = [light(rgb(getComputedStyle(element).color)), light(behind(element))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < LIMIT) low.push(`${element.className || element.tagName} ${ratio.toFixed(2)}`);
+  }
+  return [...new Set(low)];
+}""".replace("LIMIT", str(CONTRAST))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("name", ["full", "bare"])
+def test_text_stands_out_from_its_ground(visit: Any, name: str, scheme: str) -> None:
+    page = visit(name, scheme=scheme).page
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert page.evaluate(MEASURE) == []
+
+
+def test_the_theme_button_turns_page_and_figure(visit: Any) -> None:
+    page = visit(scheme="light").drawn()
+    ground = "getComputedStyle(document.body).backgroundColor"
+    ink = "document.querySelector('.plot').layout.font.color"
+    before = page.evaluate(ground), page.evaluate(ink)
+    page.locator("#theme").click()
+    after = page.evaluate(ground), page.evaluate(ink)
+    assert before[0] != after[0]
+    assert before[1] != after[1]
+    assert page.locator("#theme").inner_text() == "Light"
+
+
+def test_paper_gets_the_plain_drawing(visit: Any) -> None:
+    page = visit().drawn()
+    page.emulate_media(media="print")
+    assert page.locator(".sketch svg").is_visible()
+    assert page.locator(".plot").is_hidden()
+
+
+def test_thousands_of_kernels_open_in_seconds(visit: Any) -> None:
+    seen = visit("many")
+    page = seen.drawn()
+    assert page.locator(".kernel").count() > 100
+    assert page.evaluate("performance.now()") < 20_000
+    assert seen.quiet(), seen.complaints

@@ -1,0 +1,298 @@
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import pytest
+
+from kprof.html import clip, fold, place, render
+from kprof.model import KernelReport, Report, Speedup
+from kprof.page import DETAILED
+from kprof.version import __version__
+from tests.report_fixture import (
+    BARE,
+    LONG_NAME,
+    REPORT,
+    SCRIPT_END,
+    TRANSPOSE,
+    UNKNOWN,
+    VECTOR_ADD,
+    many,
+)
+
+VOID = {"meta", "link", "br", "input", "img", "hr"}
+MEGABYTE = 1_000_000
+
+
+class Page(HTMLParser):
+    """The page as a reader or a browser would take it apart."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text: list[str] = []
+        self.tags: Counter[str] = Counter()
+        self.ids: Counter[str] = Counter()
+        self.links: list[str] = []
+        self.loading: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in VOID:
+            self.open.append(tag)
+        self.tags[tag] += 1
+        names = dict(attrs)
+        if names.get("id"):
+            self.ids[str(names["id"])] += 1
+        if tag == "a":
+            self.links.append(names.get("href") or "")
+        elif {"src", "href", "srcset", "action", "data"} & set(names):
+            self.loading.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags[tag] += 1
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open, f"</{tag}> closes nothing"
+        assert self.open.pop() == tag, f"</{tag}> closes another element"
+
+    def handle_data(self, data: str) -> None:
+        if not {"script", "style"} & set(self.open):
+            self.text.append(data)
+
+    @property
+    def visible(self) -> str:
+        return " ".join(" ".join(self.text).split())
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return render(REPORT)
+
+
+@pytest.fixture(scope="module")
+def page(html: str) -> Page:
+    return Page(html)
+
+
+def one(kernel: KernelReport) -> Page:
+    return Page(render(replace(REPORT, kernels=(kernel,))))
+
+
+def test_nothing_is_fetched(html: str, page: Page) -> None:
+    assert page.loading == []
+    own = re.sub(r'<script type="text/plain".*?</script>', "", html, flags=re.S)
+    assert not re.search(r"<link|@import|url\(|<iframe|<img|<script[^>]+src|https?://", own)
+    assert all(link.startswith("#") for link in page.links)
+
+
+def test_every_link_leads_somewhere_on_the_page(page: Page) -> None:
+    assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
+    assert set(page.ids.values()) == {1}
+
+
+@pytest.mark.parametrize("report", [REPORT, BARE, many(2100, 400)], ids=["full", "bare", "many"])
+def test_every_element_is_closed(report: Report) -> None:
+    page = Page(render(report))
+    assert page.open == []
+
+
+def test_two_renders_are_the_same_bytes(html: str) -> None:
+    assert render(REPORT) == html
+
+
+def test_hostile_names_stay_text(html: str, page: Page) -> None:
+    assert SCRIPT_END not in html
+    assert SCRIPT_END in " ".join(page.text)
+    assert "a & b <c>" in page.visible
+    assert "<lambda()#1>::operator()&&(T1 const&) const" in page.visible
+    assert page.tags["script"] == 3
+
+
+def test_a_long_name_is_whole_in_its_section_and_short_elsewhere(html: str, page: Page) -> None:
+    assert len(LONG_NAME) > 1400
+    assert page.visible.count(LONG_NAME) == 1
+    assert "vectorized_elementwise_kernel<4, BinaryFunctor<float, float, pair<" in page.visible
+
+
+@pytest.mark.parametrize("report", [REPORT, BARE, many(300, 30)], ids=["full", "bare", "many"])
+def test_absent_reads_unknown(report: Report) -> None:
+    page = Page(render(report))
+    assert "unknown" in page.visible
+    assert not re.search(r"\bNone\b|\bnan\b|\binf\b|\bNaN\b|Undefined|\be[+-]\d\d", page.visible)
+
+
+def test_an_unmeasured_kernel_shows_no_zero_and_no_praise() -> None:
+    text = one(replace(UNKNOWN, name="k", demangled="k()")).visible
+    section = text[text.index("What limits this kernel is unknown") :]
+    assert "No rule could be evaluated; 2 could not be evaluated for want of data" in section
+    assert not re.search(r"\b0(\.0)? %|\b0 B\b|\b0 FLOP", section)
+    assert "dram-bandwidth-bound lacks dram_pct" in section
+
+
+def test_verdict_comes_first_then_findings_then_metrics(page: Page) -> None:
+    section = page.visible[page.visible.rindex("Shared memory is the limit, at 96.2 %") :]
+    order = [
+        section.index(part)
+        for part in (
+            "shared-bank-conflicts",
+            "Shared-memory loads at transpose.cu:41",
+            "What to change",
+            "Pad the tile by one column",
+            "memory_l1_wavefronts_shared",
+            "What would prove this wrong",
+            "Throughput",
+            "Second opinion",
+        )
+    ]
+    assert order == sorted(order)
+
+
+def test_a_finding_shows_all_it_rests_on(page: Page) -> None:
+    text = page.visible
+    assert "2.4–3.6× estimated speed-up" in text
+    assert "high confidence" in text
+    assert "excess share of shared wavefronts 93.9 % 10.0 % kprof" in text
+    assert "69,206,016 wavefronts for context" in text
+    assert "LDS R7, [R4] +0x230 96.9 %" in text
+    assert "67,108,864 2,097,152 32-way" in text
+
+
+def test_no_estimate_is_said_not_left_out() -> None:
+    finding = replace(TRANSPOSE.findings[0], estimated_speedup=None)
+    assert "no honest estimate" in one(replace(TRANSPOSE, findings=(finding,))).visible
+
+
+def test_metrics_carry_their_units(page: Page) -> None:
+    text = page.visible
+    for shown in (
+        "Duration 191 µs",
+        "Grid 262144 × 1 × 1 blocks",
+        "Registers 16 per thread",
+        "Shared memory, static per block 4,096 B",
+        "DRAM 805 MB 4.21 TB/s 4.81 TB/s 0.0833 FLOP/B",
+        "Tensor BF16 137 GFLOP",
+        "38 registers per thread 7 blocks/SM, 87.5 %",
+        "SM 1.98 GHz",
+    ):
+        assert shown in text
+
+
+def test_the_header_says_how_it_was_collected(page: Page) -> None:
+    for shown in (
+        "NVIDIA H200", "132 SMs", "compute capability 9.0", "Nsight Compute 2025.3.1.0", "9 passes",
+        "depth standard", "the GPU chose its clocks", "flushed before every pass",
+        "python samples.py --n 8192", f"kprof {__version__}",
+    ):  # fmt: skip
+        assert shown in page.visible
+
+
+def test_doubts_stand_before_everything_else() -> None:
+    text = Page(render(BARE)).visible
+    top = text[: text.index("Where the GPU time goes")]
+    assert "This report is cut off." in top
+    assert "exit status 139" in top
+    assert "This is the recorded demo, replayed" in top
+    assert "unknown number of passes" in top
+
+
+def test_quality_stands_before_the_findings(page: Page) -> None:
+    text = page.visible
+    assert text.index("62 % of its maximum") < text.rindex("There are too few bytes in flight")
+
+
+def test_ranked_by_time_with_what_could_be_saved(page: Page) -> None:
+    text = page.visible
+    table = text[text.index("Kernels by GPU time") :]
+    names = ["vectorized_elementwise", "transpose_tile32", "vector_add", "depthwise", "lambda"]
+    order = [table.index(name) for name in names]
+    assert order == sorted(order)
+    assert "1.39 ms 1 of 5 kernels have no duration" in text
+    # 412.6 µs become 171.9 µs at 2.4 times and 114.6 µs at 3.6 times.
+    assert "240 µs – 300 µs 17.3 – 21.5 % of GPU time" in text
+
+
+def test_an_estimate_that_starts_at_no_gain_says_up_to() -> None:
+    finding = replace(VECTOR_ADD.findings[0], estimated_speedup=Speedup(1.0, 1.1))
+    assert "up to 17 µs" in one(replace(VECTOR_ADD, findings=(finding,))).visible
+
+
+def test_findings_across_kernels_link_to_them() -> None:
+    finding = replace(TRANSPOSE.findings[0], rule="fusion-candidate", kernels=(1, 2))
+    page = Page(render(replace(REPORT, findings=(finding,))))
+    assert "Across kernels" in page.visible
+    assert page.links.count("#k1") > Page(render(REPORT)).links.count("#k1")
+
+
+def test_without_a_roofline_plotly_stays_out() -> None:
+    html = render(BARE)
+    assert len(html) < 0.1 * MEGABYTE
+    assert 'id="plotly-packed"' not in html
+
+
+def test_data_is_json_without_a_way_out(html: str) -> None:
+    found = re.search(r'<script type="application/json" id="kprof-data">(.*?)</script>', html)
+    assert found is not None
+    figure = json.loads(found[1])["rooflines"]["0"]
+    markers = [trace for trace in figure["data"] if trace["meta"]["kind"] == "kernels"]
+    assert {index for trace in markers for index in trace["customdata"]} == {1, 2, 3}
+
+
+def test_the_drawing_needs_no_script(page: Page) -> None:
+    assert page.tags["circle"] == 3
+    assert "Tensor BF16 / FP16 989 TFLOP/s" in page.visible
+    assert "DRAM 4.80 TB/s" in page.visible
+    assert "1 kernel without floating-point arithmetic cannot be placed" in page.visible
+
+
+def test_75_kernels_fit_in_six_megabytes() -> None:
+    assert len(render(many(75, 75)).encode()) < 6 * MEGABYTE
+
+
+@pytest.mark.parametrize("distinct", [400, 2100])
+def test_thousands_of_kernels_stay_usable(distinct: int) -> None:
+    html = render(many(2100, distinct))
+    page = Page(html)
+    assert len(html.encode()) < 10 * MEGABYTE
+    assert html.count('<details class="kernel"') == DETAILED
+    assert f"shown as {distinct} entries".replace("2100", "2,100") in page.visible or (
+        distinct == 2100 and "2,100 in this report" in page.visible
+    )
+    assert {link.removeprefix("#") for link in page.links} <= set(page.ids)
+
+
+def test_alike_launches_are_listed_with_their_own_numbers() -> None:
+    text = Page(render(many(300, 10))).visible
+    assert "30 launches alike" in text
+    assert "shown as 10 entries" in text
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "shown"),
+    [
+        ("/a/b/k.cu", 41, "k.cu:41"),
+        ("C:\\src\\k.cu", 3, "k.cu:3"),
+        ("k.cu", None, "k.cu"),
+        (None, 7, "no line information"),
+    ],
+)
+def test_place(file: str | None, line: int | None, shown: str) -> None:
+    assert place(file, line) == shown
+
+
+@pytest.mark.parametrize(
+    ("wavefronts", "ideal", "shown"),
+    [(64, 2, "32-way"), (63, 2, "31.5-way"), (2, 2, "1-way"), (4, 0, "unknown")],
+)
+def test_fold(wavefronts: float, ideal: float, shown: str) -> None:
+    assert fold(wavefronts, ideal) == shown
+
+
+def test_clip_keeps_both_ends() -> None:
+    text = "a" * 50 + "b" * 50
+    assert clip(text, 30) == "a" * 20 + "…" + "b" * 9
+    assert clip("short", 30) == "short"
