@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -30,8 +29,6 @@ from kprof.rule import Rule, registry, select
 # ncu writes here while it runs; the name says that it is not finished.
 _PART = "report.part.ncu-rep"
 _LOG = "ncu.log"
-# Paths that mean the same to ncu as to everybody else.
-_PLAIN = re.compile(r"[\w./ +,=@:-]+", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,11 +118,12 @@ def _folder(target: Target, settings: Settings) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def _scratch(folder: Path) -> Iterator[Path]:
-    """Where ncu writes while it runs: the output folder, unless ncu would misread its name.
+    """Where ncu writes while it runs: the output folder, unless its path holds a %.
 
-    ncu expands % in file names, and 2025.3 failed on a path with %, a space and an umlaut.
+    ncu 2025.3 expands %p, %h and the like in --export, where %% escapes them, and takes the name
+    of --log-file as it is.
     """
-    if _PLAIN.fullmatch(str(folder.resolve())):
+    if "%" not in str(folder.resolve()):
         yield folder
         return
     with tempfile.TemporaryDirectory(prefix="kprof-") as elsewhere:

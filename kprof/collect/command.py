@@ -59,9 +59,9 @@ def options_argv(options: Options, *, report: Path, log: Path) -> tuple[str, ...
     """Return ncu's options without program and target."""
     return (
         "--export",
-        _literal(report),
+        str(report),
         "--log-file",
-        _literal(log),
+        str(log),
         *_what(options),
         "--target-processes",
         "all",
@@ -113,8 +113,3 @@ def nvtx_filters(text: str) -> tuple[str, ...]:
     if _NVTX_SYNTAX & set(text):
         return (text,)
     return (f"{text}/", text)
-
-
-def _literal(path: Path) -> str:
-    # ncu expands %h, %i, %p and %q{NAME} in file names.
-    return str(path).replace("%", "%%")

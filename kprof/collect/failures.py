@@ -194,7 +194,7 @@ def _ask(options: Sequence[str]) -> list[str]:
 
 
 def _disk_full(argv: Sequence[str]) -> bool:
-    report = Path(argv[argv.index("--export") + 1].replace("%%", "%"))
+    report = Path(argv[argv.index("--export") + 1])
     try:
         return shutil.disk_usage(report.parent).free < _FULL_BELOW_BYTES
     except OSError:

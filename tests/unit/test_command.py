@@ -68,12 +68,6 @@ def test_extra_arguments_come_last_before_the_target() -> None:
     assert words[-4:] == ("--section", "Occupancy", "./a.out", "-x")
 
 
-def test_percent_in_a_path_is_literal() -> None:
-    words = ncu_argv("ncu", OPTIONS, ("t",), report=Path("100%p/r"), log=Path("%h"))
-    assert words[2] == "100%%p/r"
-    assert words[4] == "%%h"
-
-
 def test_shell_quotes() -> None:
     words = ("ncu", "a b", "$x", "it's")
     assert shlex.split(shell(words)) == list(words)
