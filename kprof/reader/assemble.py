@@ -10,6 +10,7 @@ from kprof.model.profile import Collection, Device, Kernel, Profile, Source
 from kprof.reader.job import NO_MEMORY, Lost, Outcome, Part
 
 _PASSES = "profiler__replayer_passes"
+_PLAN_ONLY = "dram__bytes.sum"
 
 
 def assemble(source: Source, outcome: Outcome, notes: Sequence[str]) -> Profile:
@@ -56,8 +57,16 @@ def _collection(kernels: Sequence[Kernel], *, counters: bool) -> Collection:
     passes = [kernel.metrics[_PASSES] for kernel in kernels if _PASSES in kernel.metrics]
     return Collection(
         passes=round(max(passes)) if passes else None,
-        depth="sections" if counters else "survey",
+        depth=_depth(kernels) if counters else "survey",
     )
+
+
+def _depth(kernels: Sequence[Kernel]) -> str:
+    """Recognise kprof's own plans: exact byte totals, which no section has, and no breakdown."""
+    own = [k for k in kernels if _PLAN_ONLY in k.metrics and not k.breakdowns]
+    if not own:
+        return "sections"
+    return "standard" if any(kernel.opcodes for kernel in own) else "quick"
 
 
 def _lost_notes(outcome: Outcome) -> list[str]:
