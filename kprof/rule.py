@@ -40,12 +40,14 @@ class Rule:
         requires: quantities it cannot do without.
         check: the rule's function.
         doc: its documentation in Markdown.
+        summary: one line; the first of its module's docstring, else of its documentation.
     """
 
     name: str
     requires: tuple[Quantity, ...]
     check: Check
     doc: str
+    summary: str = ""
 
     def missing(self, kernel: Kernel) -> tuple[str, ...]:
         """Return the names of required quantities the kernel lacks."""
@@ -57,9 +59,17 @@ def rule(*, requires: Sequence[Quantity]) -> Callable[[Check], Rule]:
 
     def wrap(check: Check) -> Rule:
         doc = inspect.cleandoc(check.__doc__ or "")
-        return Rule(check.__name__.replace("_", "-"), tuple(requires), check, doc)
+        name = check.__name__.replace("_", "-")
+        return Rule(name, tuple(requires), check, doc, _summary(check, doc))
 
     return wrap
+
+
+def _summary(check: Check, doc: str) -> str:
+    module = check.__globals__.get("__doc__") or ""
+    lines = [*module.splitlines(), *doc.splitlines()]
+    prose = (line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
+    return next(prose, "")
 
 
 def registry(rules_dir: Path | None = None) -> tuple[Rule, ...]:
@@ -73,7 +83,8 @@ def registry(rules_dir: Path | None = None) -> tuple[Rule, ...]:
         for item in _rules_in(module):
             if item.name in found:
                 raise BadRule(
-                    f"two rules are named {item.name!r}", hint=f"rename the one in {module.__name__}"
+                    f"two rules are named {item.name!r}",
+                    hint=f"rename the one in {module.__name__}",
                 )
             found[item.name] = item
     return tuple(found[name] for name in sorted(found))

@@ -1,4 +1,4 @@
-"""The L1 cache, or the load/store front end before it, is the limit."""
+"""The L1 cache or the load/store front end is the limit."""
 
 from __future__ import annotations
 

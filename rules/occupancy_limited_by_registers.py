@@ -1,4 +1,4 @@
-"""Registers per thread keep warps out, and more warps would help."""
+"""Registers keep warps out, more would help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shared memory per block keeps warps out, and more warps would help."""
+"""Shared memory keeps warps out, more would help."""
 
 from __future__ import annotations
 

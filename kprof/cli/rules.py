@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -29,22 +28,7 @@ def rules(rule: str | None, rules_dir: str | None, no_color: bool) -> None:
 
 def _listing(rules: Sequence[Rule]) -> str:
     width = max((len(rule.name) for rule in rules), default=0)
-    room = max(20, options.terminal_width() - width - 2)
-    return "".join(f"{rule.name:<{width}}  {_cut(_what(rule), room)}\n" for rule in rules)
-
-
-def _what(rule: Rule) -> str:
-    """Return the first sentence of the rule's documentation, headings left out."""
-    prose = [line for line in rule.doc.split("\n\n") if line and not line.startswith("#")]
-    first_block = next(iter(prose), "")
-    if not first_block:  # a heading directly followed by its text
-        body = [line for line in rule.doc.splitlines() if line and not line.startswith("#")]
-        first_block = next(iter(body), "")
-    return re.split(r"(?<=[.!?])\s", " ".join(first_block.split()), maxsplit=1)[0]
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else text[: width - 1].rstrip() + "…"
+    return "".join(f"{rule.name:<{width}}  {rule.summary}\n" for rule in rules)
 
 
 def _document(rule: Rule) -> str:

@@ -40,7 +40,7 @@ def test_every_rule_is_listed_with_one_line() -> None:
     assert done.exit_code == 0
     lines = done.output.splitlines()
     assert [line.split("  ")[0].strip() for line in lines] == [rule.name for rule in registry()]
-    assert all(len(line) <= 80 for line in lines)
+    assert all(len(line) <= 100 for line in lines)
     assert all(len(line.split("  ", 1)[1].strip()) > 10 for line in lines)
 
 
