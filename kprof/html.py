@@ -21,6 +21,7 @@ from kprof.version import __version__
 
 CONTENT = "kprof.reports"
 OPEN_KERNELS = 3  # sections unfolded when the page opens
+TABLE_ROWS = 15  # of the ranked table before "Show all"; without JavaScript all are shown
 SOURCE_ROWS = 24  # rows of a per-instruction table; the JSON has all
 
 
@@ -43,11 +44,13 @@ def render(report: Report) -> str:
         bounds=page.by_bound(report),
         starters=page.starters(shown, total),
         tally=page.tally(report),
+        names={kernel.index: called(kernel, 48) for kernel in report.kernels},
         rooflines=[(plane, sketch(plane)) for plane in rooflines],
         levels=LEVELS,
         data=_data(rooflines),
         plotly=plotly_script() if rooflines else None,
         open_kernels=OPEN_KERNELS,
+        table_rows=TABLE_ROWS,
         source_rows=SOURCE_ROWS,
     )
 

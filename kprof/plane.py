@@ -15,6 +15,8 @@ from kprof.units import si
 from kprof.words import roof_label
 
 LEVELS = ("dram", "l2", "l1")
+# Roofs worth seeing beside kernels that do not use them; a chip has a dozen more.
+REFERENCE = {"fp64", "fp32", "fp16", "tensor_tf32", "tensor_fp16", "tensor_bf16"}
 SAME_ROOF = 0.01  # roofs closer than this share one line and one label
 
 
@@ -167,7 +169,11 @@ def _own_ceilings(mine: Sequence[Entry]) -> Mapping[str, float]:
 
 def _flat_roofs(ceilings: Mapping[str, float], kernels: Sequence[KernelReport]) -> tuple[Roof, ...]:
     used = _kinds_used(kernels)
-    flat = [(name, _positive(value)) for name, value in ceilings.items() if name not in LEVELS]
+    flat = [
+        (name, _positive(value))
+        for name, value in ceilings.items()
+        if name in used or name in REFERENCE
+    ]
     roofs: list[Roof] = []
     for name, value in sorted(flat, key=lambda item: (item[1] or 0.0, item[0])):
         if value is None:
@@ -188,6 +194,8 @@ def _kinds_used(kernels: Iterable[KernelReport]) -> set[str]:
         flops = kernel.roofline.flops
         used |= {kind for kind in ("fp64", "fp32", "fp16") if _positive(getattr(flops, kind))}
         used |= {f"tensor_{kind}" for kind, value in flops.tensor.items() if _positive(value)}
+        if kernel.roofline.roof and kernel.roofline.roof not in LEVELS:
+            used.add(kernel.roofline.roof)
     return used
 
 

@@ -6,8 +6,8 @@ underscores as spaces, so nothing is ever lost for want of a word.
 
 from __future__ import annotations
 
-from kprof.model import KernelReport
-from kprof.units import percent
+from kprof.model import KernelReport, Speedup
+from kprof.units import percent, speedup
 
 BOUNDS = {
     "dram": "DRAM",
@@ -112,23 +112,31 @@ def roof_label(roof: str) -> str:
     return {"dram": "DRAM", "l2": "L2", "l1": "L1"}.get(roof, roof.upper())
 
 
+def gain(estimate: Speedup) -> str:
+    """Say what a fix could bring: ``up to 1.3× as fast, estimated``."""
+    times = speedup(estimate.low, estimate.high)
+    if times == speedup(1.0, 1.0):
+        return "no gain expected from this alone"
+    return f"{times} as fast, estimated"
+
+
 def verdict(kernel: KernelReport) -> str:
     """Say in one sentence what limits the kernel, without advice."""
     if kernel.bound == "unknown":
         return "What limits this kernel is unknown: the report lacks the counters that would tell."
-    busiest = _busiest(kernel)
     if kernel.bound in _BUSY:
         tail = f", at {percent(kernel.limiter.pct)} of its peak" if kernel.limiter else ""
         return f"{_BUSY[kernel.bound]} is the limit{tail}."
-    if kernel.bound == "latency":
-        return f"Latency is the limit: no unit was busy{busiest}."
-    if kernel.bound == "launch":
-        return f"The launch is too small to keep the GPU busy{busiest}."
-    return f"No single unit is the limit: several are about equally busy{busiest}."
+    causes = {
+        "latency": "Latency is the limit",
+        "launch": "The launch is too small to keep the GPU busy",
+    }
+    cause = causes.get(kernel.bound, "No single unit is the limit")
+    return f"{cause}{_busiest(kernel, 'only ' if kernel.bound in causes else '')}."
 
 
-def _busiest(kernel: KernelReport) -> str:
+def _busiest(kernel: KernelReport, only: str) -> str:
     if kernel.limiter is None:
         return ""
     unit = _RESOURCES.get(kernel.limiter.resource, spoken(kernel.limiter.resource))
-    return f", the busiest, {unit}, reached {percent(kernel.limiter.pct)} of its peak"
+    return f": the busiest unit, {unit}, reached {only}{percent(kernel.limiter.pct)} of its peak"

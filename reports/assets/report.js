@@ -40,6 +40,7 @@
     all(".chosen").forEach((element) => element.classList.remove("chosen"));
     chosen = null;
     if (target) {
+      if (target.matches(".rest") || target.closest(".rest")) showAll();
       for (let up = target; up; up = up.parentElement?.closest("details")) if (up.matches("details")) up.open = true;
       const kernel = target.closest(".kernel");
       (kernel || target).classList.add("chosen");
@@ -66,9 +67,16 @@
   // ---- the ranked table ---------------------------------------------------------------------
   const table = document.getElementById("ranked");
   const rows = all("tbody tr[data-rank]", table);
+  const more = document.getElementById("more");
+  function showAll() {
+    table.classList.add("all");
+    if (more) more.parentElement.hidden = true;
+  }
+  more?.addEventListener("click", showAll);
   const textual = new Set(["name", "bound"]);
   function sortBy(heading) {
     const key = heading.dataset.sort;
+    showAll();
     const rising = heading.getAttribute("aria-sort") === "descending" || (heading.getAttribute("aria-sort") === null && (textual.has(key) || key === "rank"));
     all("th", table).forEach((other) => other.removeAttribute("aria-sort"));
     heading.setAttribute("aria-sort", rising ? "ascending" : "descending");
@@ -92,6 +100,7 @@
   filter.addEventListener("input", () => {
     const wanted = filter.value.trim().toLowerCase();
     let shown = 0;
+    if (wanted) showAll();
     rows.forEach((row) => {
       row.hidden = wanted !== "" && !row.textContent.toLowerCase().includes(wanted);
       shown += !row.hidden;

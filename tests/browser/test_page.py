@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kprof.html import render
+from kprof.html import TABLE_ROWS, render
 from tests.report_fixture import BARE, REPORT, many
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -232,3 +232,17 @@ def test_thousands_of_kernels_open_in_seconds(visit: Any) -> None:
     assert page.locator(".kernel").count() > 100
     assert page.evaluate("performance.now()") < 20_000
     assert seen.quiet(), seen.complaints
+
+
+def test_a_long_table_shows_its_top_until_asked_for_more(visit: Any) -> None:
+    page = visit("many").page
+    rows = page.locator("#ranked tbody tr:visible")
+    assert rows.count() == TABLE_ROWS
+    page.locator("#more").click()
+    assert rows.count() == 400
+    assert visit("many", script=False).page.locator("#ranked tbody tr:visible").count() == 400
+
+
+def test_a_link_to_a_row_further_down_shows_it(visit: Any) -> None:
+    page = visit("many", fragment="#k399").page
+    assert page.locator(".chosen").first.is_visible()

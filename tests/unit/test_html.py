@@ -9,11 +9,13 @@ from html.parser import HTMLParser
 import pytest
 
 from kprof.html import clip, fold, place, render
-from kprof.model import KernelReport, Report, Speedup
+from kprof.model import Bound, KernelReport, Report, Speedup
 from kprof.page import DETAILED
 from kprof.version import __version__
+from kprof.words import verdict
 from tests.report_fixture import (
     BARE,
+    CEILINGS,
     LONG_NAME,
     REPORT,
     SCRIPT_END,
@@ -296,3 +298,27 @@ def test_clip_keeps_both_ends() -> None:
     text = "a" * 50 + "b" * 50
     assert clip(text, 30) == "a" * 20 + "…" + "b" * 9
     assert clip("short", 30) == "short"
+
+
+def test_unused_roofs_of_special_paths_are_left_out() -> None:
+    ceilings = {**CEILINGS, "tensor_int1": 1.7e16, "tensor_bf16_mma": 7.1e14}
+    device = replace(REPORT.devices[0], ceilings=ceilings)
+    text = Page(render(replace(REPORT, devices=(device,)))).visible
+    assert "INT1" not in text
+    assert "BF16 mma" not in text
+    assert "Tensor TF32 495 TFLOP/s" in text
+
+
+def test_no_gain_is_not_a_speed_up() -> None:
+    finding = replace(TRANSPOSE.findings[0], estimated_speedup=Speedup(1.0, 1.01))
+    text = one(replace(TRANSPOSE, findings=(finding,))).visible
+    assert "no gain expected from this alone" in text
+    assert "1.0×" not in text
+
+
+@pytest.mark.parametrize("bound", ["latency", "launch", "balanced"])
+def test_verdict_names_the_busiest_unit(bound: Bound) -> None:
+    text = verdict(replace(VECTOR_ADD, bound=bound))
+    assert "the busiest unit, DRAM, reached" in text
+    assert "91.7 % of its peak" in text
+    assert "busiest" not in verdict(replace(VECTOR_ADD, bound=bound, limiter=None))
