@@ -11,8 +11,9 @@ from urllib.parse import quote
 
 from kprof.model import Finding, KernelReport, Place, Report
 from kprof.names import short
-from kprof.units import quantity, speedup
+from kprof.units import quantity
 from kprof.version import __version__
+from kprof.words import gain
 
 SARIF_SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 NAME_WIDTH = 80
@@ -133,13 +134,12 @@ def _uri(file: str) -> str:
 
 def _message(kernel: KernelReport | None, finding: Finding) -> str:
     name = f"{short(kernel.demangled or kernel.name, NAME_WIDTH)}: " if kernel else ""
-    gain = finding.estimated_speedup
     parts = [f"{name}{finding.headline}", finding.detail]
     if finding.evidence:
         numbers = (f"{e.metric} {quantity(e.value, e.unit)}" for e in finding.evidence)
         parts.append(f"Evidence: {'; '.join(numbers)}.")
-    if gain is not None:
-        parts.append(f"Fixing it: an estimated {speedup(gain.low, gain.high)} as fast.")
+    if finding.estimated_speedup is not None:
+        parts.append(f"Fixing it: {gain(finding.estimated_speedup)}.")
     parts.extend(finding.advice[:1])
     return "\n".join(part for part in parts if part)
 

@@ -14,8 +14,8 @@ from rich.text import Text
 from kprof.model import Evidence, Finding, KernelReport, Place
 from kprof.names import printable, short
 from kprof.ranking import Group
-from kprof.units import count, quantity, share, speedup
-from kprof.words import verdict
+from kprof.units import count, quantity, share
+from kprof.words import gain, verdict
 
 EVIDENCE = 3
 
@@ -44,14 +44,13 @@ def kernel_block(group: Group, width: int, verbose: int) -> Iterator[RenderableT
 
 def headline(finding: Finding) -> Text:
     """Say a finding in one sentence, severity and rule first."""
-    gain = finding.estimated_speedup
     text = Text.assemble(
         (finding.severity.upper(), _STYLES[finding.severity]),
         (f" {finding.rule}", "bold"),
         f": {one_line(finding.headline)}",
     )
-    if gain is not None:
-        text.append(f" (fixing it: an estimated {speedup(gain.low, gain.high)} as fast)")
+    if finding.estimated_speedup is not None:
+        text.append(f" (fixing it: {gain(finding.estimated_speedup)})")
     return text
 
 

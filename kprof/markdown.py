@@ -9,8 +9,8 @@ from pathlib import Path
 from kprof.model import Finding, KernelReport, Report
 from kprof.names import printable, short
 from kprof.ranking import Group, ranked
-from kprof.units import UNKNOWN, percent, quantity, share, si, speedup
-from kprof.words import bound_label, verdict
+from kprof.units import UNKNOWN, percent, quantity, share, si
+from kprof.words import bound_label, gain, verdict
 
 NAME_WIDTH = 60
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
@@ -83,8 +83,9 @@ def _kernel(kernel: KernelReport) -> Iterator[str]:
 
 
 def _finding(finding: Finding) -> Iterator[str]:
-    gain = finding.estimated_speedup
-    estimate = f", an estimated {speedup(gain.low, gain.high)} as fast when fixed" if gain else ""
+    estimate = (
+        f"; fixing it: {gain(finding.estimated_speedup)}" if finding.estimated_speedup else ""
+    )
     yield f"- **{finding.rule}** ({finding.severity}{estimate}): {escaped(finding.headline)}"
     yield f"  - {escaped(finding.detail)}"
     for item in finding.evidence:

@@ -80,11 +80,16 @@ def ratio(value: float | None, digits: int = 3) -> str:
 
 
 def speedup(low: float | None, high: float | None) -> str:
-    """Format an estimated range of speed-up: ``1.2-1.9×``; one number when both read the same."""
+    """Format an estimated range of speed-up: ``1.2-1.9×``; one number when both read the same.
+
+    A range that starts at no gain is a limit, ``up to 1.3×``.
+    """
     if low is None or high is None or not (math.isfinite(low) and math.isfinite(high)):
         return UNKNOWN
     first, last = _times(low), _times(high)
-    return f"{last}×" if first == last else f"{first}\N{EN DASH}{last}×"
+    if first == last:
+        return f"{last}×"
+    return f"up to {last}×" if first == _times(1.0) else f"{first}\N{EN DASH}{last}×"
 
 
 def quantity(value: float | None, unit: str) -> str:

@@ -11,7 +11,7 @@ def test_it_has_the_table_and_the_findings(report: Report) -> None:
     assert "## tile.ncu\\-rep" in text
     assert "| 0 | 1.21 ms | 100.0 % | Shared memory | 94.1 % | transpose\\_tiled" in text
     assert "| 1 | unknown | unknown | Unknown | unknown |" in text
-    assert "- **shared-bank-conflicts** (high, an estimated 1.6–2.4× as fast when fixed)" in text
+    assert "- **shared-bank-conflicts** (high; fixing it: 1.6–2.4× as fast, estimated)" in text
     assert "`shared_wavefronts`: 34,603,008 wavefronts" in text
     assert "/src/transpose.cu:42" in text
     assert "Not evaluated: thread-divergence" in text

@@ -18,7 +18,7 @@ def test_it_says_what_a_person_needs(report: Report) -> None:
     assert "34,603,008 wavefronts" in text
     assert "transpose.cu:42" in text
     assert "Pad the tile by one column" in text
-    assert "an estimated 1.6–2.4× as fast" in text.replace("\n", " ")
+    assert "fixing it: 1.6–2.4× as fast, estimated" in text.replace("\n", " ")
     assert "! #0: Too short for steady clocks." in text
     assert "thread-divergence" in text
     assert "threads_per_instruction" in text

@@ -111,7 +111,9 @@ def test_ratio(value: float, expected: str) -> None:
 def test_speedup_is_a_range_and_one_number_when_both_ends_read_the_same() -> None:
     assert speedup(1.2, 1.92) == "1.2–1.9×"
     assert speedup(1.49, 1.51) == "1.5×"
-    assert speedup(1.0, 31.9) == "1.0–32×"
+    assert speedup(1.0, 31.9) == "up to 32×"
+    assert speedup(1.04, 1.3) == "up to 1.3×"
+    assert speedup(1.0, 1.04) == "1.0×"
 
 
 @pytest.mark.parametrize(
