@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kprof import metrics
+from kprof import metrics, text
 from kprof.analysis import Analysis
 from kprof.export import to_dict
 from kprof.quantity import Quantity
+from kprof.rule import registry
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDING = "tests/data/h200/plan/transpose-unpadded.ncu-rep.xz"
@@ -53,19 +54,32 @@ def json_example() -> str:
     return f"```json\n{json.dumps(_shortened(report), indent=1, ensure_ascii=False)}\n```\n"
 
 
+def rule_table() -> str:
+    """Return the catalogue: every rule with its summary."""
+    rows = (f"| `{rule.name}` | {rule.summary} |\n" for rule in registry())
+    return "| rule | what it says |\n| --- | --- |\n" + "".join(rows)
+
+
+def transpose_output() -> str:
+    """Return what the terminal shows for the transpose with bank conflicts."""
+    shown = text.summary(Analysis().of(ROOT / RECORDING), width=96, color=False)
+    return f"```console\n$ kprof analyze {RECORDING}\n{shown.rstrip()}\n```\n"
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "quantities": quantity_tables,
     "units": unit_table,
     "example": json_example,
+    "rules": rule_table,
+    "transpose": transpose_output,
 }
 
 
 def pages() -> dict[Path, str]:
-    """Return every page of docs/ that has a generated part, with its current text."""
-    texts = {
-        path: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))
-    }
-    return {path: PART.sub(_filled, text) for path, text in texts.items() if PART.search(text)}
+    """Return every page that has a generated part, with its current text."""
+    candidates = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    texts = {path: path.read_text(encoding="utf-8") for path in candidates}
+    return {path: PART.sub(_filled, old) for path, old in texts.items() if PART.search(old)}
 
 
 def _filled(part: re.Match[str]) -> str:
@@ -110,8 +124,8 @@ def _shortened(value: Any, shown: int | None = None) -> Any:
 
 def main() -> None:
     """Rewrite the pages that are not current."""
-    for path, text in pages().items():
-        path.write_text(text, encoding="utf-8")
+    for path, current in pages().items():
+        path.write_text(current, encoding="utf-8")
 
 
 if __name__ == "__main__":
