@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 from kprof import page, units, words
 from kprof.figures import plotly_script, roofline_figure
-from kprof.model import KernelReport, Report
+from kprof.model import KernelReport, Report, Roofline
 from kprof.names import printable, short
 from kprof.plane import LEVELS, Plane, planes
 from kprof.ranking import gpu_time
@@ -96,6 +96,7 @@ def _environment() -> Environment:
         place,
         fold,
         rate,
+        measured,
         ceiling,
         biggest,
     ):
@@ -147,6 +148,15 @@ def fold(wavefronts: float, ideal: float) -> str:
 def whole_bytes(value: int | None) -> str:
     """Write a size a programmer chose to the byte: ``49,152 B``."""
     return units.UNKNOWN if value is None else f"{value:,} B"
+
+
+def measured(roofline: Roofline | None) -> bool:
+    """Tell whether any traffic or arithmetic of a kernel is known."""
+    if roofline is None:
+        return False
+    flops, moved = roofline.flops, roofline.bytes
+    parts = (flops.fp64, flops.fp32, flops.fp16, moved.dram, moved.l2, moved.l1)
+    return bool(flops.tensor) or any(part is not None for part in parts)
 
 
 def rate(kernel: KernelReport, level: str) -> float | None:

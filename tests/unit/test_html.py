@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from kprof.html import clip, fold, place, render
-from kprof.model import Bound, KernelReport, Report, Speedup
+from kprof.model import Bound, KernelReport, Report, Roofline, Speedup
 from kprof.page import DETAILED
 from kprof.version import __version__
 from kprof.words import verdict
@@ -322,3 +322,8 @@ def test_verdict_names_the_busiest_unit(bound: Bound) -> None:
     assert "the busiest unit, DRAM, reached" in text
     assert "91.7 % of its peak" in text
     assert "busiest" not in verdict(replace(VECTOR_ADD, bound=bound, limiter=None))
+
+
+def test_a_roofline_without_a_single_number_is_one_unknown() -> None:
+    text = one(replace(UNKNOWN, roofline=Roofline())).visible
+    assert "unknown : the report lacks the counters of a roofline" in text
