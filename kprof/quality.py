@@ -54,7 +54,7 @@ def _unusable(kernel: Kernel, _: Roofline) -> str | None:
     shown = ", ".join(f"{name} ({kernel.unusable[name]})" for name in names[:3])
     more = f" and {len(names) - 3} more" if len(names) > 3 else ""
     count = "1 metric has" if len(names) == 1 else f"{len(names)} metrics have"
-    return f"{count} no usable number and count as unknown: {shown}{more}"
+    return f"{count} no usable number, which is taken as unknown: {shown}{more}"
 
 
 def _levels(kernel: Kernel, _: Roofline) -> str | None:

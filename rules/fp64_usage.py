@@ -60,7 +60,7 @@ def fp64_usage(kernel: Kernel) -> Finding | None:
         rule="fp64-usage",
         severity=estimate.severity(speedup),
         confidence="high" if limiting else "medium",
-        headline=f"Double precision holds the kernel back: {share:.0%} of its FP32 and FP64 operations "
+        headline=f"Double precision holds the kernel back: {100 * share:.0f} % of its FP32 and FP64 operations "
         f"are FP64, and that pipe is {pct:.0f} % busy",
         detail="The same operations in single precision would run on a faster pipe.",
         estimated_speedup=speedup,

@@ -51,7 +51,7 @@ def grid_too_small(kernel: Kernel) -> Finding | None:
         rule="grid-too-small",
         severity=estimate.severity(speedup),
         confidence="high" if top else "medium",  # a busy unit could hide in missing data
-        headline=f"The grid is too small: {blocks:,.0f} blocks for {sms:.0f} SMs, {idle:.0%} of the GPU is idle",
+        headline=f"The grid is too small: {_blocks(blocks)} for {sms:.0f} SMs, {100 * idle:.0f} % of the GPU is idle",
         detail="Every block runs on one SM; the others have nothing to do.",
         estimated_speedup=speedup,
         resource="launch",
@@ -66,3 +66,7 @@ def grid_too_small(kernel: Kernel) -> Finding | None:
             "If there is no more work, batch several problems into one launch or overlap them (streams, CUDA graph).",
         ),
     )
+
+
+def _blocks(count: float) -> str:
+    return "1 block" if count == 1.0 else f"{count:,.0f} blocks"

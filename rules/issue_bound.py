@@ -62,7 +62,7 @@ def issue_bound(kernel: Kernel) -> Finding | None:
         severity=estimate.severity(speedup),
         confidence="high" if groups else "medium",
         headline=f"The issue slots are the limit: {top.pct:.0f} % used"
-        + (f", {groups[named]:.0%} of the instructions are {named}" if named else ""),
+        + (f", {100 * groups[named]:.0f} % of the instructions are {named}" if named else ""),
         detail="The schedulers are busy issuing; fewer instructions per result is what helps.",
         estimated_speedup=speedup,
         resource="issue",

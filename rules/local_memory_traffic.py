@@ -61,7 +61,7 @@ def local_memory_traffic(kernel: Kernel) -> Finding | None:
         rule="local-memory-traffic",
         severity=estimate.severity(speedup),
         confidence="high" if spills is not None else "medium",
-        headline=f"{_cause(spills)} local memory: {share:.0%} of all sectors touched{where(found)}",
+        headline=f"{_cause(spills)} local memory: {100 * share:.0f} % of all sectors touched{where(found)}",
         detail="Local memory is device memory seen through L1 and L2; these accesses should be registers.",
         estimated_speedup=speedup,
         resource="l1",

@@ -54,7 +54,7 @@ def memory_latency_bound(kernel: Kernel) -> Finding | None:
         rule="memory-latency-bound",
         severity=estimate.severity(speedup),
         confidence="high" if stall[1] >= 0.5 else "medium",
-        headline=f"Memory latency is the limit: {stall[1]:.0%} of stalled time waits for loads and no unit "
+        headline=f"Memory latency is the limit: {100 * stall[1]:.0f} % of stalled time waits for loads and no unit "
         f"is more than {top.pct:.0f} % busy{where(found)}",
         detail="There are too few loads in flight to keep any memory level busy.",
         estimated_speedup=speedup,

@@ -73,7 +73,7 @@ def shared_bank_conflicts(kernel: Kernel) -> Finding | None:
         headline=_headline(rows, wavefronts / ideal if ideal else None)
         + where(found)
         + ("" if matters else ", but they do not limit this kernel"),
-        detail=f"{excess:.0%} of the {wavefronts:,.0f} wavefronts through shared memory are conflicts; "
+        detail=f"{100 * excess:.0f} % of the {wavefronts:,.0f} wavefronts through shared memory are conflicts; "
         f"the data stage is {data_stage:.0f} % busy.",
         estimated_speedup=speedup if matters else None,
         resource="shared",

@@ -59,7 +59,7 @@ def thread_divergence(kernel: Kernel) -> Finding | None:
         severity=estimate.severity(speedup),
         confidence="high" if pct >= 60.0 else "medium",
         headline=f"Warps diverge: {threads:.1f} of {WARP} threads are active per instruction",
-        detail=f"{lost:.0%} of the execution slots pass without a thread in them.",
+        detail=f"{100 * lost:.0f} % of the execution slots pass without a thread in them.",
         estimated_speedup=speedup,
         resource=_resource(top.resource if top else ""),
         evidence=(

@@ -71,7 +71,7 @@ def uncoalesced_global_access(kernel: Kernel) -> Finding | None:
         f"{where(found)}"
         if ideal
         else "Global accesses move sectors nobody uses",
-        detail=f"{excess:.0%} of the 32-byte sectors touched hold nothing the warp asked for.",
+        detail=f"{100 * excess:.0f} % of the 32-byte sectors touched hold nothing the warp asked for.",
         estimated_speedup=speedup,
         resource=resource,
         evidence=(
