@@ -1,4 +1,4 @@
-"""Write the generated parts of docs/: tables from the metric catalogue, an example of the JSON.
+"""Write the generated parts of README.md and docs/: tables, an example of the JSON, a session.
 
 Everything between ``<!-- generated: NAME -->`` and ``<!-- end -->`` belongs to this script.
 ``make docs`` runs it; a test holds the pages current.
@@ -60,6 +60,16 @@ def rule_table() -> str:
     return "| rule | what it says |\n| --- | --- |\n" + "".join(rows)
 
 
+def catalogue() -> str:
+    """Return every rule with its summary and the quantities it requires."""
+    rows = (
+        f"| `{rule.name}` | {rule.summary} | "
+        f"{', '.join(f'`{quantity.name}`' for quantity in rule.requires) or 'nothing'} |\n"
+        for rule in registry()
+    )
+    return "| rule | what it says | requires |\n| --- | --- | --- |\n" + "".join(rows)
+
+
 def transpose_output() -> str:
     """Return what the terminal shows for the transpose with bank conflicts."""
     shown = text.summary(Analysis().of(ROOT / RECORDING), width=96, color=False)
@@ -71,15 +81,19 @@ PARTS: dict[str, Callable[[], str]] = {
     "units": unit_table,
     "example": json_example,
     "rules": rule_table,
+    "catalogue": catalogue,
     "transpose": transpose_output,
 }
 
 
-def pages() -> dict[Path, str]:
-    """Return every page that has a generated part, with its current text."""
-    candidates = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    texts = {path: path.read_text(encoding="utf-8") for path in candidates}
-    return {path: PART.sub(_filled, old) for path, old in texts.items() if PART.search(old)}
+def candidates() -> list[Path]:
+    """Return the documents that may have generated parts."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def renewed(document: str) -> str:
+    """Return a document's text with its generated parts as they are now."""
+    return PART.sub(_filled, document)
 
 
 def _filled(part: re.Match[str]) -> str:
@@ -115,17 +129,19 @@ def _shortened(value: Any, shown: int | None = None) -> Any:
     if isinstance(value, list):
         return [_shortened(item) for item in value[:shown]]
     if isinstance(value, dict):
-        items = list(value.items())
-        # "source" is also the report's own, which is no list.
-        limit = shown if shown and not all(key in value for key in ("path", "sha256")) else None
-        return {key: _shortened(item, SHOWN.get(key)) for key, item in items[:limit]}
+        limit = None if "sha256" in value else shown  # the report's own "source" is no list
+        items = list(value.items())[:limit]
+        return {key: _shortened(item, SHOWN.get(key)) for key, item in items}
     return value
 
 
 def main() -> None:
-    """Rewrite the pages that are not current."""
-    for path, current in pages().items():
-        path.write_text(current, encoding="utf-8")
+    """Rewrite the documents that are not current."""
+    for path in candidates():
+        before = path.read_text(encoding="utf-8")
+        now = renewed(before)
+        if now != before:
+            path.write_text(now, encoding="utf-8")
 
 
 if __name__ == "__main__":
