@@ -7,9 +7,7 @@ from typing import Literal
 
 Severity = Literal["high", "medium", "low", "info"]
 Confidence = Literal["high", "medium", "low"]
-Resource = Literal[
-    "dram", "l2", "l1", "shared", "issue", "math", "latency", "launch", "occupancy"
-]
+Resource = Literal["dram", "l2", "l1", "shared", "issue", "math", "latency", "launch", "occupancy"]
 
 
 @dataclass(frozen=True, slots=True)
