@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from importlib.resources import files
 from pathlib import PurePath
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from kprof import page, units, words
 from kprof.figures import plotly_script, roofline_figure
@@ -23,6 +24,8 @@ CONTENT = "kprof.reports"
 OPEN_KERNELS = 3  # sections unfolded when the page opens
 TABLE_ROWS = 15  # of the ranked table before "Show all"; without JavaScript all are shown
 SOURCE_ROWS = 24  # rows of a per-instruction table; the JSON has all
+
+_CODE = re.compile(r"`([^`]+)`")
 
 
 def render(report: Report) -> str:
@@ -89,8 +92,15 @@ def _environment() -> Environment:
         words.spoken,
         words.stall_meaning,
         words.verdict,
+        words.unexplained,
+        words.occupancy_limit,
+        words.standing,
+        words.at_the_limit,
+        page.doubts,
+        page.remarks,
         units.speedup,
         clip,
+        prose,
         called,
         printable,
         place,
@@ -123,6 +133,11 @@ def clip(text: str, length: int = 90) -> str:
         return text
     head = length * 2 // 3
     return f"{text[:head]}…{text[head + 1 - length :]}"
+
+
+def prose(text: str) -> Markup:
+    """Escape a sentence and set what stands between backticks as code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped above
 
 
 def called(kernel: KernelReport, width: int = 70) -> str:

@@ -15,7 +15,7 @@ from kprof.model import Evidence, Finding, KernelReport, Place
 from kprof.names import printable, short
 from kprof.ranking import Group
 from kprof.units import count, quantity, share
-from kprof.words import gain, verdict
+from kprof.words import gain, standing, unexplained, verdict
 
 EVIDENCE = 3
 
@@ -36,7 +36,7 @@ def kernel_block(group: Group, width: int, verbose: int) -> Iterator[RenderableT
         others = ", ".join(f"{item.rule} ({item.severity})" for item in kernel.findings[1:])
         yield _body(Text(f"also: {others}", style="dim"))
     if not findings:
-        yield _body(Text(_nothing_fired(kernel)))
+        yield _body(Text(unexplained(kernel)))
     if verbose:
         yield from (_body(Text(f"! {one_line(note.message)}", "yellow")) for note in kernel.quality)
         yield from (_body(Text(line, style="dim")) for line in not_evaluated([kernel]))
@@ -45,7 +45,7 @@ def kernel_block(group: Group, width: int, verbose: int) -> Iterator[RenderableT
 def headline(finding: Finding) -> Text:
     """Say a finding in one sentence, severity and rule first."""
     text = Text.assemble(
-        (finding.severity.upper(), _STYLES[finding.severity]),
+        (standing(finding).upper(), _STYLES[finding.severity]),
         (f" {finding.rule}", "bold"),
         f": {one_line(finding.headline)}",
     )
@@ -93,14 +93,6 @@ def _place(place: Place) -> str:
     code = f"{place.sass} (+0x{place.pc:x})" if place.sass and place.pc is not None else place.sass
     parts = [part for part in (where, code) if part]
     return f"{' '.join(parts) or 'place unknown'}, {share(place.share)} of the total"
-
-
-def _nothing_fired(kernel: KernelReport) -> str:
-    done, not_done = len(kernel.clear), len(kernel.skipped)
-    if not done:
-        return "No rule had the data it needs: nothing is known to be wrong or right."
-    tail = f", {count(not_done, 'rule')} could not be evaluated" if not_done else ""
-    return f"No rule fired: {count(done, 'rule')} had the data and found nothing{tail}."
 
 
 def not_evaluated(kernels: Sequence[KernelReport]) -> Iterator[str]:

@@ -6,12 +6,13 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kprof.model import Finding, KernelReport, Report
+from kprof.model import Finding, KernelReport, QualityNote, Report
 from kprof.ranking import Group, gpu_time, ranked
 
 GROUP_ABOVE = 200  # kernels; longer lists show launches with one verdict as one entry
 DETAILED = 150  # entries with a section of their own; the rest keep their row in the overview
 STARTERS = 5
+CONTEXT = {"clock-state", "no-line-info"}  # quality notes that cast no doubt on the numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,16 @@ class Starter:
 def known(value: float | None) -> float | None:
     """Return the value, or None for a number that is not finite."""
     return value if value is not None and math.isfinite(value) else None
+
+
+def doubts(kernel: KernelReport) -> tuple[QualityNote, ...]:
+    """Return the quality notes that cast doubt on the kernel's numbers."""
+    return tuple(note for note in kernel.quality if note.check not in CONTEXT)
+
+
+def remarks(kernel: KernelReport) -> tuple[QualityNote, ...]:
+    """Return the quality notes that only tell how the numbers came about."""
+    return tuple(note for note in kernel.quality if note.check in CONTEXT)
 
 
 def entries(report: Report) -> tuple[Entry, ...]:

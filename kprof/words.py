@@ -6,8 +6,8 @@ underscores as spaces, so nothing is ever lost for want of a word.
 
 from __future__ import annotations
 
-from kprof.model import KernelReport, Speedup
-from kprof.units import percent, speedup
+from kprof.model import Finding, KernelReport, Occupancy, Speedup
+from kprof.units import count, percent, speedup
 
 BOUNDS = {
     "dram": "DRAM",
@@ -80,6 +80,13 @@ _STALLS = {
     "misc": "other reasons",
 }
 
+_OPENINGS = {
+    "latency": "Nothing was busy, and no rule explains why with the data there is",
+    "launch": "Nothing was busy, and no rule explains why with the data there is",
+    "unknown": "What was busy is not known, and no rule explains the time with the data there is",
+}
+
+_FULL_PCT = 99.9  # theoretical occupancy that leaves no warp slot empty
 _PRECISIONS = {"fp64", "fp32", "fp16", "bf16", "tf32", "fp8", "fp4", "int8", "int4", "int1"}
 _ACRONYMS = {
     "alu", "adu", "cbu", "fma", "fp16", "fp32", "fp64", "lsu", "xu", "tex", "tma", "dram", "l1",
@@ -112,6 +119,27 @@ def roof_label(roof: str) -> str:
     return {"dram": "DRAM", "l2": "L2", "l1": "L1"}.get(roof, roof.upper())
 
 
+def occupancy_limit(occupancy: Occupancy) -> str | None:
+    """Say what limits the theoretical occupancy, None when that is not known."""
+    if occupancy.limiters:
+        return ", ".join(spoken(limiter) for limiter in occupancy.limiters)
+    full = occupancy.theoretical_pct is not None and occupancy.theoretical_pct >= _FULL_PCT
+    return "nothing: every warp slot can be filled" if full else None
+
+
+def standing(finding: Finding) -> str:
+    """Return a finding's severity, or what a statement without a problem says instead."""
+    if finding.severity != "info":
+        return finding.severity
+    return "at the limit" if at_the_limit(finding) else "note"
+
+
+def at_the_limit(finding: Finding) -> bool:
+    """Whether a finding is the verdict that a unit is as busy as it gets, not a problem."""
+    busy = finding.resource not in {"latency", "launch", "occupancy"}
+    return finding.severity == "info" and busy and finding.rule.endswith("-bound")
+
+
 def gain(estimate: Speedup) -> str:
     """Say what a fix could bring: ``up to 1.3× as fast, estimated``."""
     times = speedup(estimate.low, estimate.high)
@@ -133,6 +161,28 @@ def verdict(kernel: KernelReport) -> str:
     }
     cause = causes.get(kernel.bound, "No single unit is the limit")
     return f"{cause}{_busiest(kernel, 'only ' if kernel.bound in causes else '')}."
+
+
+def unexplained(kernel: KernelReport) -> str:
+    """Say plainly that no rule found a cause, how far that goes and what to collect."""
+    done, lacking = len(kernel.clear), len(kernel.skipped)
+    advice = _collect(kernel, lacking)
+    if not done:
+        return f"No rule had the data it needs: nothing is known to be wrong or right. {advice}"
+    opening = _OPENINGS.get(kernel.bound, "No rule found a cause")
+    found = f"{count(done, 'rule')} had the data and found nothing"
+    rest = f", {count(lacking, 'rule')} could not be evaluated: not a clean bill" if lacking else ""
+    return f"{opening}: {found}{rest}. {advice}".strip()
+
+
+def _collect(kernel: KernelReport, lacking: int) -> str:
+    if (lacking or not kernel.clear) and kernel.depth not in {"standard", "full"}:
+        return "`kprof profile --depth standard` collects what the rules need."
+    if lacking or not kernel.clear:
+        return "The counters they lack were not to be had from this launch."
+    return (
+        "" if kernel.bound in _BUSY else "The stall reasons and the source are where to look next."
+    )
 
 
 def _busiest(kernel: KernelReport, only: str) -> str:

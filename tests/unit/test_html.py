@@ -8,8 +8,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from kprof.html import clip, fold, place, render
-from kprof.model import Bound, KernelReport, Report, Roofline, Speedup
+from kprof.html import clip, fold, place, prose, render
+from kprof.model import Bound, KernelReport, QualityNote, Report, Roofline, Speedup
 from kprof.page import DETAILED
 from kprof.version import __version__
 from kprof.words import verdict
@@ -131,7 +131,8 @@ def test_absent_reads_unknown(report: Report) -> None:
 def test_an_unmeasured_kernel_shows_no_zero_and_no_praise() -> None:
     text = one(replace(UNKNOWN, name="k", demangled="k()")).visible
     section = text[text.index("What limits this kernel is unknown") :]
-    assert "No rule could be evaluated; 2 could not be evaluated for want of data" in section
+    assert "No rule had the data it needs: nothing is known to be wrong or right." in section
+    assert "kprof profile --depth standard collects what the rules need." in section
     assert not re.search(r"\b0(\.0)? %|\b0 B\b|\b0 FLOP", section)
     assert "dram-bandwidth-bound lacks dram_pct" in section
 
@@ -327,3 +328,28 @@ def test_verdict_names_the_busiest_unit(bound: Bound) -> None:
 def test_a_roofline_without_a_single_number_is_one_unknown() -> None:
     text = one(replace(UNKNOWN, roofline=Roofline())).visible
     assert "unknown : the report lacks the counters of a roofline" in text
+
+
+def test_code_in_prose_is_set_as_code_and_stays_text() -> None:
+    assert prose("use `a<b>` & `c`") == "use <code>a&lt;b&gt;</code> &amp; <code>c</code>"
+    assert prose("a lone ` mark") == "a lone ` mark"
+
+
+def test_an_instruction_nobody_could_disassemble_says_so() -> None:
+    where = replace(TRANSPOSE.findings[0].source[0], sass="")
+    finding = replace(TRANSPOSE.findings[0], source=(where,))
+    assert "not disassembled +0x230" in one(replace(TRANSPOSE, findings=(finding,))).visible
+
+
+def test_doubts_show_on_the_folded_section_and_remarks_do_not() -> None:
+    notes = (
+        QualityNote("above-roof", "the kernel sits at 130 % of its roof"),
+        QualityNote("short-kernel", "1.0 µs is short"),
+        QualityNote("no-line-info", "no line information"),
+    )
+    text = one(replace(VECTOR_ADD, quality=notes)).visible
+    assert text.count("2 doubts about the data") == 2  # in the table and on the section
+    assert text.index("Doubts about the data") < text.rindex("What would prove this wrong")
+    assert "no line information no-line-info" in text
+    only_context = one(replace(VECTOR_ADD, quality=notes[2:])).visible
+    assert "oubts about the data" not in only_context

@@ -58,7 +58,7 @@ def test_no_finding_counts_what_could_not_be_evaluated(
 ) -> None:
     clean = replace(transpose, findings=(), clear=("a", "b"))
     text = summary(replace(report, kernels=(clean,)), width=200)
-    assert "No rule fired: 2 rules had the data and found nothing, 1 rule could not be" in text
+    assert "No rule found a cause: 2 rules had the data and found nothing, 1 rule could not" in text
     all_known = replace(clean, skipped=())
     assert "could not" not in summary(replace(report, kernels=(all_known,)), width=200)
 

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from kprof.model import Bound, Occupancy, Resource, Severity, Skipped, Speedup
+from kprof.words import at_the_limit, gain, occupancy_limit, standing, unexplained
+from tests.report_fixture import TRANSPOSE, VECTOR_ADD
+
+QUIET = replace(VECTOR_ADD, findings=(), clear=("a", "b"), skipped=(), depth="standard")
+LACKING = (Skipped("c", ("metric",)),)
+
+
+@pytest.mark.parametrize(
+    ("occupancy", "said"),
+    [
+        (Occupancy(75.0, 60.0, ("registers", "shared_memory")), "registers, shared memory"),
+        (Occupancy(100.0, 60.0), "nothing: every warp slot can be filled"),
+        (Occupancy(99.9), "nothing: every warp slot can be filled"),
+        (Occupancy(99.8, 60.0), None),
+        (Occupancy(None, 60.0), None),
+    ],
+)
+def test_what_limits_occupancy(occupancy: Occupancy, said: str | None) -> None:
+    assert occupancy_limit(occupancy) == said
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [
+        (1.0, 1.3, "up to 1.3× as fast, estimated"),
+        (1.7, 2.6, "1.7–2.6× as fast, estimated"),
+        (1.0, 1.01, "no gain expected from this alone"),
+    ],
+)
+def test_gain(low: float, high: float, said: str) -> None:
+    assert gain(Speedup(low, high)) == said
+
+
+@pytest.mark.parametrize("bound", ["latency", "launch"])
+def test_an_idle_kernel_without_a_cause_is_not_passed_over(bound: Bound) -> None:
+    said = unexplained(replace(QUIET, bound=bound, skipped=LACKING, depth="sections"))
+    assert said.startswith("Nothing was busy, and no rule explains why with the data there is")
+    assert "2 rules had the data and found nothing, 1 rule could not be evaluated" in said
+    assert said.endswith("`kprof profile --depth standard` collects what the rules need.")
+
+
+def test_an_unknown_bound_is_not_called_idle() -> None:
+    said = unexplained(replace(QUIET, bound="unknown", depth=None, skipped=LACKING))
+    assert said.startswith("What was busy is not known")
+    assert "--depth standard" in said
+
+
+def test_what_was_collected_is_not_advised_again() -> None:
+    assert "--depth" not in unexplained(replace(QUIET, bound="latency", skipped=LACKING))
+    assert "stall reasons and the source" in unexplained(replace(QUIET, bound="latency"))
+    assert "look next" not in unexplained(replace(QUIET, bound="dram"))
+
+
+def test_no_rule_with_data_is_not_a_clean_bill() -> None:
+    said = unexplained(replace(QUIET, clear=(), skipped=LACKING, depth="survey"))
+    assert "nothing is known to be wrong or right" in said
+
+
+@pytest.mark.parametrize(
+    ("rule", "severity", "resource", "said"),
+    [
+        ("dram-bandwidth-bound", "info", "dram", "at the limit"),
+        ("dram-bandwidth-bound", "medium", "dram", "medium"),
+        ("shared-bank-conflicts", "info", "shared", "note"),
+        ("memory-latency-bound", "info", "latency", "note"),
+    ],
+)
+def test_a_unit_at_its_roof_is_a_verdict_not_a_problem(
+    rule: str, severity: Severity, resource: Resource, said: str
+) -> None:
+    finding = replace(TRANSPOSE.findings[0], rule=rule, severity=severity, resource=resource)
+    assert standing(finding) == said
+    assert at_the_limit(finding) == (said == "at the limit")
