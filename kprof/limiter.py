@@ -153,13 +153,21 @@ def _really_first(kernel: Kernel, units: tuple[Utilisation, ...]) -> Utilisation
     top = units[0]
     if top.kind == "issue":
         fma = busiest(kernel, ("fma",))
-        if fma is not None and fma.pct >= PIPE_FILLS_ISSUE * top.pct and _is_fp32(kernel, fma):
+        if fma and _explains(fma, top, PIPE_FILLS_ISSUE) and _is_fp32(kernel, fma):
             return fma
     if top.kind in {"l1_data", "l1_front"}:
         tensor = busiest(kernel, ("tensor",))
-        if tensor is not None and tensor.pct >= TENSOR_FEEDS_ON_SHARED * top.pct:
+        if tensor and _explains(tensor, top, TENSOR_FEEDS_ON_SHARED):
             return tensor
     return top
+
+
+def _explains(unit: Utilisation, top: Utilisation, share: float) -> bool:
+    """Say whether ``unit`` is close below ``top``, and itself busy enough to be a limit.
+
+    Otherwise a kernel with a busy unit would be called idle.
+    """
+    return unit.pct >= share * top.pct and (unit.pct >= BUSY_PCT or top.pct < BUSY_PCT)
 
 
 def _resource(kernel: Kernel, unit: Utilisation) -> str:
