@@ -17,6 +17,7 @@ import importlib
 import importlib.util
 import inspect
 import pkgutil
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import entry_points
@@ -132,9 +133,11 @@ def _file_module(path: Path) -> ModuleType:
     if spec is None or spec.loader is None:
         raise BadRule(f"{path} cannot be loaded as Python", hint="a rule is a .py file")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # data classes look their module up there
     try:
         spec.loader.exec_module(module)
     except Exception as error:
+        del sys.modules[spec.name]
         raise BadRule(
             f"{path} cannot be loaded: {type(error).__name__}: {error}",
             hint="run it with python to see where it fails",
