@@ -1,0 +1,72 @@
+from __future__ import annotations
+
+import pytest
+
+from kprof import metrics as m
+from kprof.evidence import busy, derived, measured, places, where
+from kprof.model import Evidence, Limiter, Place
+from tests.kernels import DRAM, L1_HIT, kernel, row
+
+ROWS = (
+    row("LDG R0", 16, line=5, file="/src/a.cu", hits=30.0),
+    row("STG R0", 32, hits=10.0),
+    row("MOV R1", 48),
+    row("LDG R2", 0, line=4, file="/src/a.cu", hits=30.0),
+)
+
+
+def test_a_measured_value_names_its_metric() -> None:
+    item = kernel(metrics={L1_HIT: 12.5})
+    assert measured(item, m.L1_HIT, 50.0, "kprof") == (Evidence(L1_HIT, 12.5, "%", 50.0, "kprof"),)
+
+
+def test_zero_is_evidence_and_absence_is_none() -> None:
+    (found,) = measured(kernel(metrics={L1_HIT: 0.0}), m.L1_HIT)
+    assert (found.value, found.threshold) == (0.0, None)
+    assert measured(kernel(), m.L1_HIT) == ()
+
+
+def test_a_value_with_many_ways_goes_by_its_own_name() -> None:
+    (found,) = measured(kernel({DRAM: 70.0}), m.DRAM_PCT)
+    assert (found.metric, found.value) == ("dram_pct", 70.0)
+    (found,) = measured(
+        kernel(metrics={"thread_inst_executed": 64.0, "inst_executed": 4.0}),
+        m.THREADS_PER_INSTRUCTION,
+    )
+    assert (found.metric, found.value) == ("threads_per_instruction", 16.0)
+
+
+def test_a_derived_value_keeps_its_threshold() -> None:
+    assert derived("x", 1.0, "%") == Evidence("x", 1.0, "%", None, None)
+    found = busy(Limiter("dram__throughput", "dram", 71.0))
+    assert (found.value, found.unit, found.threshold) == (71.0, "%", 60.0)
+    assert "SOLBottleneck" in (found.threshold_source or "")
+
+
+def test_places_are_ranked_by_weight_then_address() -> None:
+    found = places(kernel(instructions=ROWS), lambda item: item.values.get("hits", 0.0))
+    assert [place.pc for place in found] == [0, 16, 32]
+    assert [place.share for place in found] == pytest.approx([3 / 7, 3 / 7, 1 / 7])
+
+
+def test_shares_are_of_the_total_given_and_never_above_one() -> None:
+    found = places(kernel(instructions=ROWS), lambda item: item.values.get("hits", 0.0), 20.0)
+    assert [place.share for place in found] == [1.0, 1.0, 0.5]
+
+
+def test_at_most_five_places() -> None:
+    many = tuple(row("LDG", pc, hits=1.0) for pc in range(9))
+    assert len(places(kernel(instructions=many), lambda item: item.values["hits"])) == 5
+
+
+def test_no_weight_is_no_place() -> None:
+    assert places(kernel(instructions=ROWS), lambda _: 0.0) == ()
+    assert places(kernel(), lambda _: 1.0) == ()
+    assert places(kernel(instructions=ROWS), lambda _: 1.0, 0.0) == ()
+
+
+def test_a_headline_names_the_first_place_with_a_line() -> None:
+    unknown = Place(None, None, "LDG", 0, 1.0)
+    assert where((unknown, Place("/src/dir/a.cu", 7, "LDG", 16, 0.5))) == " at a.cu:7"
+    assert where((unknown,)) == ""
+    assert where(()) == ""
