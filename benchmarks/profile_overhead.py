@@ -5,6 +5,7 @@ One run on one GPU, ratios of wall times on the same target:
 - plain: the target alone
 - quick, standard: ``kprof profile`` end to end, reading and rendering included
 - raw: ncu alone with the metrics of ``standard``
+- reading: ``kprof analyze`` of the raw report into a page and JSON, as a whole process
 - full: ncu alone with ``--set full``
 
 Run on a GPU machine: python benchmarks/profile_overhead.py [TARGET.py] [--json FILE]
@@ -60,6 +61,10 @@ def measure(target: str, work: Path) -> dict[str, float]:
             target, work / "raw", "--import-source", "yes",
             "--metrics", ",".join(metrics_for("standard")),
         ),
+        "reading": timed(
+            sys.executable, "-m", "kprof", "analyze", "-q", "--format", "html,json",
+            "-o", str(work / "page"), str(work / "raw.ncu-rep"),
+        ),
         "full": ncu(target, work / "full", "--set", "full"),
     }  # fmt: skip
     kernels, standard = passes(work / "standard")
@@ -71,6 +76,9 @@ def measure(target: str, work: Path) -> dict[str, float]:
         "passes_quick": passes(work / "quick")[1],
         "standard_over_full": round(seconds["standard"] / seconds["full"], 3),
         "standard_over_raw": round(seconds["standard"] / seconds["raw"], 3),
+        "standard_without_reading_over_raw": round(
+            (seconds["standard"] - seconds["reading"]) / seconds["raw"], 3
+        ),
         "report_bytes_over_full": round(size["raw"] / size["full"], 3),
     }
 
