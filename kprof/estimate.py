@@ -3,7 +3,7 @@
 Removing work from one unit helps until another one is the limit. With ``saved`` the share of
 the kernel's time the fix removes and ``next`` the utilisation of the busiest unit it does not
 relieve, the new time lies between ``max(1 - saved, next / 0.9)`` and the cautious
-``max(1 - 0.7 * saved, next / 0.6)``. Estimates of different findings overlap: never add them.
+``max(1 - 0.7 * saved, next / 0.6)``, and never below what a launch takes. Estimates of different findings overlap: never add them.
 """
 
 from __future__ import annotations
@@ -21,6 +21,8 @@ TYPICAL_PCT = 60.0
 # Only part of a predicted saving usually arrives. kprof's own, unsourced.
 CAUTION = 0.7
 NEAR_TOP = 0.9  # this close to the busiest unit, a unit sets the pace too. kprof's own, unsourced.
+# Launch and drain inside ncu's duration: 0.5 to 2 us (forums.developer.nvidia.com/t/360150).
+LAUNCH_S = (0.5e-6, 2e-6)
 WORTH = 1.02  # below this a finding is noise. kprof's own, unsourced.
 MOST = 20.0  # beyond this an estimate is only "a lot"
 
@@ -35,8 +37,8 @@ def gain(kernel: Kernel, saved: float, relieves: Collection[str]) -> Speedup:
     """
     others = [unit.pct for unit in utilisations(kernel) if unit.kind not in relieves]
     next_pct = max(others, default=0.0)
-    best = max(1.0 - saved, next_pct / GOOD_PCT)
-    worst = max(1.0 - CAUTION * saved, next_pct / TYPICAL_PCT)
+    best = max(1.0 - saved, next_pct / GOOD_PCT, _launch(kernel, LAUNCH_S[0]))
+    worst = max(1.0 - CAUTION * saved, next_pct / TYPICAL_PCT, _launch(kernel, LAUNCH_S[1]))
     return Speedup(low=_as_speedup(worst), high=_as_speedup(best))
 
 
@@ -71,6 +73,11 @@ def severity(speedup: Speedup | None) -> Severity:
     if middle >= 1.1:
         return "medium"
     return "low" if middle >= 1.03 else "info"
+
+
+def _launch(kernel: Kernel, overhead_s: float) -> float:
+    """Return the share of the time that starting a kernel takes, which no fix inside it saves."""
+    return min(overhead_s / kernel.duration_s, 1.0) if kernel.duration_s else 0.0
 
 
 def _as_speedup(new_time: float) -> float:

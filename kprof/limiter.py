@@ -32,6 +32,9 @@ LAUNCH_BOUND_S = 5e-6
 INFLATED_ACTIVE_SHARE = 0.25
 INFLATED_MIN_S = 20e-6
 
+WHOLE_FMA = m.elapsed("sm__pipe_fma_cycles_active")
+LOPSIDED = 1.5  # kprof's own, unsourced
+
 MATRIX_OPCODES = ("MMA",)
 FP32_OPCODES = frozenset({"FFMA", "FADD", "FMUL", "FFMA2", "FADD2", "FMUL2"})
 
@@ -187,7 +190,11 @@ def _is_fp32(kernel: Kernel, fma: Utilisation) -> bool:
     if by_opcode is not None:
         return by_opcode >= 0.5
     rate = fp32_instruction_pct(kernel)
-    return rate is None or rate >= 0.5 * fma.pct
+    if rate is not None:
+        return rate >= 0.5 * fma.pct
+    # FP32 goes to both halves of the pipe alike; a lopsided heavy half is integer work.
+    whole = kernel.metrics.get(WHOLE_FMA)
+    return whole is None or fma.pct < LOPSIDED * whole
 
 
 def _fp32_share_by_opcode(kernel: Kernel) -> float | None:

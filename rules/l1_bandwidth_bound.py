@@ -96,5 +96,5 @@ def _headline(top: Limiter, *, certain: bool) -> str:
         what = "the load/store front end"
     else:
         what = "the L1 data stage" if certain else "the L1 / shared-memory data stage"
-    doubt = "" if certain else "; which of the two fills it is unknown"
+    doubt = "" if certain else "; whether shared memory or the cache fills it is unknown"
     return f"L1 is the limit: {what} is {top.pct:.0f} % busy{doubt}"
