@@ -75,6 +75,11 @@ def severity(speedup: Speedup | None) -> Severity:
     return "low" if middle >= 1.03 else "info"
 
 
+def beside_the_launch(kernel: Kernel) -> float:
+    """Return the speed-up if everything but a slow launch vanished: the most a fix can give."""
+    return _as_speedup(_launch(kernel, LAUNCH_S[1]))
+
+
 def _launch(kernel: Kernel, overhead_s: float) -> float:
     """Return the share of the time that starting a kernel takes, which no fix inside it saves."""
     return min(overhead_s / kernel.duration_s, 1.0) if kernel.duration_s else 0.0

@@ -44,7 +44,7 @@ def grid_too_small(kernel: Kernel) -> Finding | None:
         return None
     idle = (sms - blocks) / sms
     most = estimate.gain(kernel, idle, ())
-    speedup = Speedup(low=1.0 + 0.5 * (most.high - 1.0), high=most.high)
+    speedup = Speedup(low=_low(kernel, most.high), high=most.high)
     if not estimate.is_worth_it(speedup):
         return None
     return Finding(
@@ -70,3 +70,8 @@ def grid_too_small(kernel: Kernel) -> Finding | None:
 
 def _blocks(count: float) -> str:
     return "1 block" if count == 1.0 else f"{count:,.0f} blocks"
+
+
+def _low(kernel: Kernel, high: float) -> float:
+    """Return half of the gain, or what the launch itself leaves of it."""
+    return min(1.0 + 0.5 * (high - 1.0), estimate.beside_the_launch(kernel))
