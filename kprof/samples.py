@@ -12,6 +12,7 @@ import hashlib
 import os
 import platform
 import tempfile
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
@@ -21,8 +22,11 @@ from typing import TYPE_CHECKING
 from kprof import process
 from kprof.errors import BuildFailed, NvccNotFound, OutputExists, OutputNotWritable, UnknownSample
 
-if TYPE_CHECKING:  # elsewhere before Python 3.11
-    from importlib.resources.abc import Traversable
+if TYPE_CHECKING:
+    if sys.version_info >= (3, 11):
+        from importlib.resources.abc import Traversable
+    else:
+        from importlib.abc import Traversable
 
 PACKAGE = "kprof.sample_kernels"
 NATIVE = "native"
