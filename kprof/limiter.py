@@ -155,7 +155,9 @@ def _really_first(kernel: Kernel, units: tuple[Utilisation, ...]) -> Utilisation
     """Return the top unit, looking past units that are only busy because another one is."""
     top = units[0]
     if top.kind == "issue":
-        fma = busiest(kernel, ("fma",))
+        # The whole FMA pipe takes an issue slot per instruction; its heavy half, which alone
+        # executes integer multiply-add, runs at half the rate and fills at most half of them.
+        fma = next((unit for unit in units if unit.metric == WHOLE_FMA), None)
         if fma and _explains(fma, top, PIPE_FILLS_ISSUE) and _is_fp32(kernel, fma):
             return fma
     if top.kind in {"l1_data", "l1_front"}:

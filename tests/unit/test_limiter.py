@@ -110,6 +110,18 @@ def test_the_pipe_beneath_a_busy_issue_rate_must_be_busy_itself() -> None:
     assert bound(kernel({ISSUE: 62.0, FMA: 55.0}, opcodes={"FFMA": 10.0})) == "issue"
 
 
+def test_the_heavy_half_of_the_pipe_does_not_fill_the_issue_slots() -> None:
+    """Integer work on the heavy half, as on an A10G: 88 % issue, 78 % heavy, 41 % of the whole."""
+    busy = {ISSUE: 87.6, "sm__pipe_fmaheavy_cycles_active": 77.9, FMA: 41.4}
+    assert bound(kernel(busy)) == "issue"
+
+
+def test_a_lopsided_pipe_alone_is_integer_work() -> None:
+    busy = {"sm__pipe_fmaheavy_cycles_active": 77.9, FMA: 41.4}
+    assert bound(kernel(busy)) == "int"
+    assert bound(kernel({"sm__pipe_fmaheavy_cycles_active": 77.9, FMA: 60.0})) == "fp32"
+
+
 def test_integer_multiply_adds_do_not_hide_the_issue_rate() -> None:
     item = kernel({ISSUE: 90.0, FMA: 85.0}, opcodes={"IMAD": 10.0})
     assert bound(item) == "issue"
