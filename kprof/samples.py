@@ -11,8 +11,8 @@ import difflib
 import hashlib
 import os
 import platform
-import tempfile
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
