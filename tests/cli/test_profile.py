@@ -19,7 +19,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 FAKE = ROOT / "tests" / "fakes" / "ncu"
 OURS = sorted(
-    (ROOT / "tests" / "data" / "h200").glob("*.ncu-rep.xz"), key=lambda p: p.stat().st_size
+    (ROOT / "tests" / "data" / "h200" / "plan").glob("*.ncu-rep.xz"), key=lambda p: p.stat().st_size
 )
 SHARED = sorted(
     (ROOT.parent / "shared" / "reports" / "public").glob("*.ncu-rep.xz"),
