@@ -1,0 +1,142 @@
+"""The rules about execution: double precision, divergence, occupancy."""
+
+from __future__ import annotations
+
+from tests.kernels import (
+    DRAM,
+    ELIGIBLE,
+    FP64,
+    FULL_GRID,
+    ISSUE,
+    PEAKS,
+    THEORETICAL,
+    THREADS_RATIO,
+    block_of,
+    counted,
+    kernel,
+    sampled,
+)
+from tests.rules.case import FIRES, SILENT, Case
+
+# Double precision.
+DOUBLES = counted(fp64=(0.0, 0.0, 1e6))
+GEFORCE = PEAKS | {
+    "sm__sass_thread_inst_executed_op_dfma_pred_on.sum.peak_sustained": 264.0  # 1/64 of FP32
+}
+FP64_USAGE = (
+    Case(
+        "fp64-usage", "the limit", kernel({FP64: 90.0}, PEAKS | DOUBLES), FIRES, "100 % of", "high"
+    ),
+    Case("fp64-usage", "15 % on GeForce", kernel({FP64: 15.0}, GEFORCE | DOUBLES)),
+    Case("fp64-usage", "14.99 % on GeForce", kernel({FP64: 14.99}, GEFORCE | DOUBLES), SILENT),
+    Case("fp64-usage", "costs 5 %", kernel({FP64: 20.1}, PEAKS | DOUBLES), confidence="medium"),
+    Case("fp64-usage", "costs less", kernel({FP64: 19.9}, PEAKS | DOUBLES), SILENT),
+    Case("fp64-usage", "pipe busy with no FP64", kernel({FP64: 90.0}, PEAKS | counted()), SILENT),
+    Case(
+        "fp64-usage",
+        "memory is the limit",
+        kernel({FP64: 50.0, DRAM: 60.0}, PEAKS | DOUBLES),
+        SILENT,
+    ),
+)
+
+
+# Divergence.
+def threads(active: float) -> dict[str, float]:
+    return {THREADS_RATIO: active}
+
+
+DIVERGENCE = (
+    Case("thread-divergence", "half", kernel({ISSUE: 80.0}, threads(16.0)), "high", "16.0 of 32"),
+    Case("thread-divergence", "23.99", kernel({ISSUE: 80.0}, threads(23.99))),
+    Case("thread-divergence", "24", kernel({ISSUE: 80.0}, threads(24.0)), SILENT),
+    Case("thread-divergence", "60 % busy", kernel({ISSUE: 60.0}, threads(16.0)), confidence="high"),
+    Case("thread-divergence", "59 %", kernel({ISSUE: 59.0}, threads(16.0)), confidence="medium"),
+    Case(
+        "thread-divergence",
+        "blocks of 16",
+        kernel({ISSUE: 80.0}, threads(16.0), launch=block_of(16)),
+        SILENT,
+    ),
+    Case(
+        "thread-divergence",
+        "blocks of 40 as launched",
+        kernel({ISSUE: 80.0}, threads(15.0), launch=block_of(40)),
+        SILENT,
+    ),
+    Case(
+        "thread-divergence",
+        "blocks of 40 that diverge",
+        kernel({ISSUE: 80.0}, threads(14.9), launch=block_of(40)),
+    ),
+    Case(
+        "thread-divergence",
+        "blocks of 8 x 2",
+        kernel({ISSUE: 80.0}, threads(15.5), launch=block_of(8, 2)),
+        SILENT,
+    ),
+    Case(
+        "thread-divergence",
+        "full blocks that diverge",
+        kernel({ISSUE: 80.0}, threads(16.0), launch=block_of(256)),
+    ),
+    Case("thread-divergence", "an elected thread", kernel({ISSUE: 1.0}, threads(3.0)), SILENT),
+)
+
+
+# Occupancy.
+LIMIT = "launch__occupancy_limit_"
+SUFFERS = (
+    FULL_GRID
+    | {THEORETICAL: 25.0, ELIGIBLE: 0.2}
+    | {f"{LIMIT}{name}": 8.0 for name in ("warps", "blocks", "barriers")}
+    | sampled(long_scoreboard=900.0, barrier=100.0)
+)
+BY_REGISTERS = SUFFERS | {f"{LIMIT}registers": 2.0, f"{LIMIT}shared_mem": 8.0}
+BY_SHARED = SUFFERS | {f"{LIMIT}registers": 8.0, f"{LIMIT}shared_mem": 2.0}
+TIED = SUFFERS | {f"{LIMIT}registers": 2.0, f"{LIMIT}shared_mem": 2.0}
+
+
+def _occupancy(rule: str, metrics: dict[str, float]) -> tuple[Case, ...]:
+    def case(title: str, expected: str, *, unit: float = 5.0, **changes: float) -> Case:
+        renamed = {"theoretical": THEORETICAL, "eligible": ELIGIBLE}
+        changed = {renamed.get(name, name): value for name, value in changes.items()}
+        return Case(rule, title, kernel({DRAM: unit}, metrics | changed), expected)
+
+    waits = sampled(long_scoreboard=100.0, short_scoreboard=100.0, wait=100.0, barrier=700.0)
+    busy = sampled(long_scoreboard=100.0, short_scoreboard=100.0, wait=99.0, barrier=701.0)
+    return (
+        Case(rule, "few warps", kernel(metrics=metrics), "high", "25 % occupancy", "high"),
+        Case(rule, "limits tie", kernel(metrics=TIED), confidence="medium"),
+        case("79.99 %", FIRES, theoretical=79.99),
+        case("80 %", SILENT, theoretical=80.0),
+        case("0.99 eligible warps", FIRES, eligible=0.99),
+        case("1 eligible warp", SILENT, eligible=1.0),
+        case("59.99 % busy", FIRES, unit=59.99),
+        case("60 % busy", SILENT, unit=60.0),
+        Case(rule, "30 % waits for data", kernel(metrics=metrics | waits)),
+        Case(rule, "less waits for data", kernel(metrics=metrics | busy), SILENT),
+        case("a small grid", SILENT, launch__grid_size=8.0),
+        Case(
+            rule,
+            "registers change at run time",
+            kernel(metrics=metrics, opcodes={"USETMAXREG": 4.0, "FFMA": 9.0}),
+            SILENT,
+        ),
+    )
+
+
+OCCUPANCY = (
+    *_occupancy("occupancy-limited-by-registers", BY_REGISTERS),
+    *_occupancy("occupancy-limited-by-shared-memory", BY_SHARED),
+    Case(
+        "occupancy-limited-by-registers", "shared memory limits", kernel(metrics=BY_SHARED), SILENT
+    ),
+    Case(
+        "occupancy-limited-by-shared-memory",
+        "registers limit",
+        kernel(metrics=BY_REGISTERS),
+        SILENT,
+    ),
+)
+CASES = (*FP64_USAGE, *DIVERGENCE, *OCCUPANCY)

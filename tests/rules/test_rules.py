@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable
+from dataclasses import replace
+
+import pytest
+
+from kprof import metrics as m
+from kprof.model import Finding, Kernel
+from kprof.quantity import Quantity
+from kprof.rule import Rule, registry
+from tests.rules import access_cases, bound_cases, execution_cases
+from tests.rules.case import FIRES, SILENT, Case
+
+RULES = {item.name: item for item in registry()}
+CASES = (*bound_cases.CASES, *access_cases.CASES, *execution_cases.CASES)
+FIRING = tuple(case for case in CASES if case.expected != SILENT)
+HEADINGS = [
+    "What it detects",
+    "Why it matters",
+    "How to fix it",
+    "Known problems",
+    "References",
+]
+every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
+
+
+def named(cases: Iterable[Case]) -> pytest.MarkDecorator:
+    listed = tuple(cases)
+    return pytest.mark.parametrize("case", listed, ids=[case.name for case in listed])
+
+
+@every_rule
+def test_the_documentation_has_every_heading_in_order(rule: Rule) -> None:
+    assert re.findall(r"^## (.+)$", rule.doc, re.MULTILINE) == HEADINGS
+    parts = re.split(r"^## .+$", rule.doc, flags=re.MULTILINE)[1:]
+    assert all(part.strip() for part in parts)
+
+
+@every_rule
+def test_module_function_and_name_are_the_same_words(rule: Rule) -> None:
+    words = rule.name.replace("-", "_")
+    assert rule.check.__name__ == words
+    assert rule.check.__module__ == f"kprof.rules.{words}"
+
+
+@every_rule
+def test_what_a_rule_requires_is_declared_in_the_metrics(rule: Rule) -> None:
+    known = set(m.quantities())
+    assert rule.requires
+    assert [need.name for need in rule.requires if need not in known] == []
+
+
+@every_rule
+def test_every_rule_has_a_firing_and_a_silent_case(rule: Rule) -> None:
+    outcomes = [case.expected == SILENT for case in CASES if case.rule == rule.name]
+    assert False in outcomes, "no case in which it fires"
+    assert True in outcomes, "no case in which it is silent"
+
+
+def test_every_case_is_of_a_rule_and_named_once() -> None:
+    assert {case.rule for case in CASES} == set(RULES)
+    assert len({case.name for case in CASES}) == len(CASES)
+
+
+@named(CASES)
+def test_verdict(case: Case) -> None:
+    rule = RULES[case.rule]
+    assert rule.missing(case.kernel) == (), "a case has to hold all that its rule requires"
+    found = rule.check(case.kernel)
+    if case.expected == SILENT:
+        assert found is None
+        return
+    assert found is not None
+    assert found.rule == rule.name
+    assert case.expected in {FIRES, found.severity}
+    assert case.says in found.headline
+    assert case.confidence in {None, found.confidence}
+
+
+@named(FIRING)
+def test_a_finding_is_complete(case: Case) -> None:
+    found = RULES[case.rule].check(case.kernel)
+    assert found is not None
+    assert found.headline
+    assert "\n" not in found.headline
+    assert found.detail
+    assert found.refuted_by
+    assert found.advice
+    assert found.evidence
+    assert any(item.threshold is not None for item in found.evidence)
+    assert all(item.threshold_source for item in found.evidence if item.threshold is not None)
+    assert all(math.isfinite(item.value) for item in found.evidence)
+    assert all(0.0 < place.share <= 1.0 for place in found.source)
+    assert _is_range(found)
+
+
+def _is_range(found: Finding) -> bool:
+    gain = found.estimated_speedup
+    return gain is None or 1.0 <= gain.low <= gain.high <= 20.0
+
+
+def absent() -> Iterable[tuple[Case, Quantity]]:
+    """Pair each rule's first firing case with every quantity the rule requires."""
+    for rule in RULES.values():
+        first = next(case for case in FIRING if case.rule == rule.name)
+        for need in rule.requires:
+            yield first, need
+
+
+ABSENT = tuple(absent())
+
+
+@pytest.mark.parametrize(
+    ("case", "need"), ABSENT, ids=[f"{case.rule} without {need.name}" for case, need in ABSENT]
+)
+def test_a_rule_without_its_data_is_skipped(case: Case, need: Quantity) -> None:
+    rule = RULES[case.rule]
+    assert need.name in rule.missing(without(case.kernel, need))
+
+
+@named(FIRING)
+def test_a_rule_needs_nothing_it_does_not_declare(case: Case) -> None:
+    """With only the required metrics it may say less, or nothing, but it does not fail."""
+    rule = RULES[case.rule]
+    kept = {name for need in rule.requires for name in need.names}
+    bare = {name: value for name, value in case.kernel.metrics.items() if name in kept}
+    stripped = replace(
+        case.kernel, metrics=bare, instructions=(), opcodes={}, opcodes_full={}, launch=None
+    )
+    found = rule.check(stripped)
+    assert found is None or _is_range(found)
+
+
+def without(item: Kernel, need: Quantity) -> Kernel:
+    gone = set(need.names)
+    return replace(
+        item, metrics={name: value for name, value in item.metrics.items() if name not in gone}
+    )
