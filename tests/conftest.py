@@ -34,6 +34,14 @@ from kprof.model import (
     WhatIf,
 )
 
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that accepts new verdicts."""
+    parser.addoption(
+        "--update-golden", action="store_true", help="write tests/golden/expected anew"
+    )
+
+
 SHARED = Path(__file__).resolve().parents[2] / "shared"
 
 
