@@ -6,6 +6,7 @@ Shipped as ``report.schema.json``; ``python -m kprof.schema`` rewrites it after 
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import json
 import re
 import types
@@ -82,9 +83,9 @@ def _optional(field: dataclasses.Field[Any]) -> bool:
 
 
 def _described(model: type) -> dict[str, str]:
-    section = (model.__doc__ or "").partition("Attributes:\n")[2]
-    plain = re.sub(r"^    ", "", section, flags=re.MULTILINE)
-    return {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(plain)}
+    # Python 3.13 takes the indentation out of docstrings itself, older ones leave it in.
+    section = inspect.cleandoc(model.__doc__ or "").partition("Attributes:\n")[2]
+    return {name: " ".join(text.split()) for name, text in _ATTRIBUTE.findall(section)}
 
 
 def _of(hint: Any, definitions: dict[str, Any]) -> dict[str, Any]:
