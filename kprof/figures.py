@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from kprof.markers import shape
 from kprof.names import short
 from kprof.plane import LEVELS, Plane, Point, Roof, plain, powers
 from kprof.units import percent, share, si
@@ -122,11 +123,16 @@ def _markers(plane: Plane, bound: str, points: Sequence[Point]) -> dict[str, Any
         "hovertemplate": "%{text}<br>%{x:.3~g} FLOP/B<extra></extra>",
         "marker": {
             "size": [marker_size(point) for point in points],
+            "symbol": [_symbol(point) for point in points],
             "opacity": 0.82,
             "line": {"width": 1.2},
         },
         "meta": {"kind": "kernels", "bound": bound, "x": x},
     }
+
+
+def _symbol(point: Point) -> str:
+    return shape(point.entry.kernel.bound) + ("-open" if point.doubtful else "")
 
 
 def marker_size(point: Point) -> float:
@@ -145,9 +151,10 @@ def _hover(point: Point) -> str:
     )
     roofline = kernel.roofline
     roof = percent(roofline.roof_pct) if roofline else percent(None)
+    doubt = "<br>above its roof: read with care" if point.doubtful else ""
     return (
         f"<b>{name}</b><br>{si(kernel.duration_s, 's')}, {share(point.entry.share)} of GPU time"
-        f"<br>{bound_label(kernel.bound)}, {roof} of its roof<br>{si(point.flops_per_s, 'FLOP/s')}"
+        f"<br>{bound_label(kernel.bound)}, {roof} of its roof<br>{si(point.flops_per_s, 'FLOP/s')}{doubt}"
     )
 
 

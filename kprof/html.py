@@ -18,12 +18,14 @@ from kprof.names import printable, short
 from kprof.plane import LEVELS, Plane, planes
 from kprof.ranking import gpu_time
 from kprof.sketch import sketch
+from kprof.unplaced import Unplaced, without_arithmetic, without_traffic
 from kprof.version import __version__
 
 CONTENT = "kprof.reports"
 OPEN_KERNELS = 3  # sections unfolded when the page opens
 TABLE_ROWS = 15  # of the ranked table before "Show all"; without JavaScript all are shown
 SOURCE_ROWS = 24  # rows of a per-instruction table; the JSON has all
+LISTED = 200  # kernels named under a roofline; the table has all
 
 _CODE = re.compile(r"`([^`]+)`")
 
@@ -50,12 +52,22 @@ def render(report: Report) -> str:
         names={kernel.index: called(kernel, 48) for kernel in report.kernels},
         rooflines=[(plane, sketch(plane)) for plane in rooflines],
         levels=LEVELS,
+        homeless=_homeless(shown, rooflines),
         data=_data(rooflines),
         plotly=plotly_script() if rooflines else None,
         open_kernels=OPEN_KERNELS,
         table_rows=TABLE_ROWS,
         source_rows=SOURCE_ROWS,
+        listed=LISTED,
     )
+
+
+def _homeless(shown: tuple[page.Entry, ...], rooflines: tuple[Plane, ...]) -> list[Unplaced]:
+    """Entries of GPUs that have no chart at all."""
+    drawn = {plane.device for plane in rooflines}
+    rest = [entry for entry in shown if entry.kernel.device not in drawn]
+    # They have no place at any level, so the first one speaks for all.
+    return [*without_arithmetic(rest), *without_traffic(rest, LEVELS[0])]
 
 
 def _data(rooflines: tuple[Plane, ...]) -> dict[str, Any]:
@@ -116,7 +128,7 @@ def _environment() -> Environment:
 
 def _embed(asset: str) -> Markup:
     """Return one of the page's own style sheets or scripts, to stand inside its element."""
-    return Markup(files(CONTENT).joinpath("assets", asset).read_text("utf-8"))  # noqa: S704 - our own file
+    return Markup(files(CONTENT).joinpath("assets").joinpath(asset).read_text("utf-8"))  # noqa: S704 - our own file
 
 
 def _marking_unknown(number: Callable[..., str]) -> Callable[..., str]:

@@ -12,7 +12,8 @@ from kprof.ranking import Group, gpu_time, ranked
 GROUP_ABOVE = 200  # kernels; longer lists show launches with one verdict as one entry
 DETAILED = 150  # entries with a section of their own; the rest keep their row in the overview
 STARTERS = 5
-CONTEXT = {"clock-state", "no-line-info"}  # quality notes that cast no doubt on the numbers
+# Quality notes that cast no doubt on the numbers that are there.
+CONTEXT = {"clock-state", "incomplete-levels", "no-line-info"}
 
 
 @dataclass(frozen=True, slots=True)

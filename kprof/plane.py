@@ -9,14 +9,16 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kprof.model import KernelReport, Report, Roofline
+from kprof.model import KernelReport, Report
 from kprof.page import Entry, known
 from kprof.units import si
+from kprof.unplaced import Unplaced, without_arithmetic, without_traffic
 from kprof.words import roof_label
 
 LEVELS = ("dram", "l2", "l1")
 # Roofs worth seeing beside kernels that do not use them; a chip has a dozen more.
 REFERENCE = {"fp64", "fp32", "fp16", "tensor_tf32", "tensor_fp16", "tensor_bf16"}
+ABOVE_ROOF = "above-roof"  # the quality check that marks a point as impossible
 SAME_ROOF = 0.01  # roofs closer than this share one line and one label
 
 
@@ -61,6 +63,11 @@ class Point:
     intensity: Mapping[str, float]
     flops_per_s: float
 
+    @property
+    def doubtful(self) -> bool:
+        """Whether the kernel sits above a roof, which no kernel can."""
+        return any(note.check == ABOVE_ROOF for note in self.entry.kernel.quality)
+
 
 @dataclass(frozen=True, slots=True)
 class Plane:
@@ -75,8 +82,7 @@ class Plane:
         x_range: FLOP/byte.
         y_range: FLOP/s.
         level: the memory level to show first.
-        without_flops: entries that did no floating-point arithmetic.
-        unknown: entries whose arithmetic or traffic is not known.
+        absent: the GPU's entries that are not on the chart, by reason.
     """
 
     device: int
@@ -87,8 +93,7 @@ class Plane:
     x_range: tuple[float, float]
     y_range: tuple[float, float]
     level: str
-    without_flops: int
-    unknown: int
+    absent: tuple[Unplaced, ...]
 
     @property
     def levels(self) -> tuple[str, ...]:
@@ -126,7 +131,10 @@ def _plane(report: Report, device: int, mine: Sequence[Entry]) -> Plane | None:
     points = tuple(point for entry in mine if (point := _point(entry)))
     if not points:
         return None
-    idle = sum(_did_nothing(entry.kernel.roofline) for entry in mine)
+    shown = [level for level in LEVELS if any(level in p.intensity for p in points)]
+    absent = list(without_arithmetic(mine))
+    for level in shown:
+        absent += without_traffic(mine, level)
     bandwidths = {
         level: Roof((level,), value, "byte/s", any(level in p.intensity for p in points))
         for level in LEVELS
@@ -142,9 +150,8 @@ def _plane(report: Report, device: int, mine: Sequence[Entry]) -> Plane | None:
         points=points,
         x_range=x_range,
         y_range=y_range,
-        level=next(x for x in LEVELS if any(x in point.intensity for point in points)),
-        without_flops=idle,
-        unknown=len(mine) - len(points) - idle,
+        level=shown[0],
+        absent=tuple(absent),
     )
 
 
@@ -155,10 +162,6 @@ def _point(entry: Entry) -> Point | None:
     levels = {level: _positive(getattr(roofline.intensity, level)) for level in LEVELS}
     intensity = {level: value for level, value in levels.items() if value}
     return Point(entry, intensity, rate) if intensity else None
-
-
-def _did_nothing(roofline: Roofline | None) -> bool:
-    return roofline is not None and known(roofline.flops_per_s) == 0
 
 
 def _own_ceilings(mine: Sequence[Entry]) -> Mapping[str, float]:

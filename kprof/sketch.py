@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kprof.figures import marker_size
+from kprof.markers import outline, shape
 from kprof.plane import Plane, Point, Roof, plain, powers
 from kprof.units import si
 
@@ -41,6 +42,13 @@ class Dot:
     y: float
     radius: float
     point: Point
+
+    @property
+    def corners(self) -> str:
+        """The marker's outline as an SVG polygon's points."""
+        symbol = shape(self.point.entry.kernel.bound)
+        around = outline(symbol, self.radius)
+        return " ".join(f"{self.x + dx:.1f},{self.y + dy:.1f}" for dx, dy in around)
 
 
 @dataclass(frozen=True, slots=True)

@@ -268,6 +268,16 @@ BARE = Report(
 )
 
 
+# One kernel whose L2 traffic was not measured, beside one where every level was.
+PARTIAL = replace(
+    REPORT,
+    kernels=(
+        LATENCY,
+        replace(VECTOR_ADD, roofline=Roofline(Flops(0.0, 6.7e7, 0.0), Levels(8.05e8), Levels(0.0833), 3.5e11)),
+    ),
+)  # fmt: skip
+
+
 def many(kernels: int, distinct: int) -> Report:
     """A report of this many launches of so many different kernels."""
     base = REPORT.kernels

@@ -114,6 +114,7 @@
     figure.level = figure.spec.level;
     all("input[type=radio]", figure.element).forEach((input) => input.addEventListener("change", () => {
       figure.level = input.value;
+      all("[data-level]", figure.element).forEach((note) => { note.hidden = note.dataset.level !== figure.level; });
       drawOne(figure);
     }));
   });
@@ -136,12 +137,27 @@
     };
   }
 
+  function markers(spec, level) {
+    return spec.data.filter((trace) => trace.meta.kind === "kernels").flatMap((trace) => trace.meta.x[level]
+      .map((x, place) => ({ x: Math.log10(x), y: Math.log10(trace.y[place]), size: trace.marker.size[place] })))
+      .filter(({ x }) => Number.isFinite(x));
+  }
+
   // Labels stand where they do not cover each other: roofs in use first, then what still fits.
   function labels({ spec, level, plot }) {
     const [x0, x1] = spec.layout.xaxis.range, [y0, y1] = spec.layout.yaxis.range;
     const { l, r, t, b } = spec.layout.margin;
     const perX = (plot.clientWidth - l - r) / (x1 - x0), perY = (plot.clientHeight - t - b - 26) / (y1 - y0);
-    const font = (main) => ({ size: 11, color: colour(main ? "ink" : "muted") });
+    const font = (main) => ({ size: 11, color: colour(main ? "ink" : "muted"), shadow: `0 0 3px ${colour("panel")}, 0 0 3px ${colour("panel")}` });
+    const discs = markers(spec, level).map(({ x, y, size }) => ({ x: x * perX, y: y * perY, r: size / 2 }));
+    // How many markers a label of this length would touch, its middle at (x, y), turned by an angle.
+    const touched = (x, y, text, angle) => discs.filter((disc) => {
+      const dx = disc.x - x * perX, dy = disc.y - y * perY;
+      const along = dx * Math.cos(angle) + dy * Math.sin(angle), across = dy * Math.cos(angle) - dx * Math.sin(angle) - 9;
+      return Math.abs(along) < text.length * 3 + disc.r && Math.abs(across) < 8 + disc.r;
+    }).length;
+    const freest = (places, text, angle) => places.map((place) => [touched(place.x, place.y, text, angle), place])
+      .reduce((best, other) => (other[0] < best[0] ? other : best))[1];
     const narrow = plot.clientWidth < 560;
     const tilt = Math.atan2(perY, perX);
     const taken = [];
@@ -154,7 +170,12 @@
         if (free) taken.push(y);
         return free;
       })
-      .map((trace) => ({ x: x1, y: Math.log10(trace.y[0]), text: trace.meta.label, xanchor: "right", yanchor: "bottom", showarrow: false, font: font(trace.meta.used) }));
+      .map((trace) => {
+        const y = Math.log10(trace.y[0]), text = trace.meta.label, half = (text.length * 3) / perX;
+        const places = [0, 0.12, 0.24, 0.36].map((shift) => ({ x: x1 - half - shift * (x1 - x0), y }));
+        const { x } = freest(places, text, 0);
+        return { x: x + half, y, text, xanchor: "right", yanchor: "bottom", showarrow: false, font: font(trace.meta.used) };
+      });
     const passed = [];
     const slopes = spec.data.filter((trace) => trace.meta.kind === "slope")
       .sort((a, c) => (c.meta.level === level) - (a.meta.level === level))
@@ -166,8 +187,9 @@
       })
       .map((trace) => {
         const start = Math.max(x0, Math.log10(trace.x[0]) + y0 - Math.log10(trace.y[0]));
-        const x = start + 0.45 * (Math.log10(trace.x[1]) - start);
-        const y = Math.log10(trace.y[0]) + x - Math.log10(trace.x[0]);
+        const places = [0.45, 0.3, 0.6, 0.2, 0.75].map((part) => start + part * (Math.log10(trace.x[1]) - start))
+          .map((x) => ({ x, y: Math.log10(trace.y[0]) + x - Math.log10(trace.x[0]) }));
+        const { x, y } = freest(places, trace.meta.label, tilt);
         return { x, y, text: trace.meta.label, textangle: (-tilt * 180) / Math.PI, xanchor: "center", yanchor: "middle", xshift: -9 * Math.sin(tilt), yshift: 9 * Math.cos(tilt), showarrow: false, font: font(trace.meta.level === level) };
       });
     return [...flats, ...slopes];

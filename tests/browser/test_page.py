@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kprof.html import TABLE_ROWS, render
-from tests.report_fixture import BARE, REPORT, many
+from tests.report_fixture import BARE, PARTIAL, REPORT, many
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 CHROMIUM = os.environ.get("KPROF_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")  # fmt: skip
@@ -60,7 +60,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    reports = {"full": REPORT, "bare": BARE, "many": many(2100, 400)}
+    reports = {"full": REPORT, "bare": BARE, "many": many(2100, 400), "partial": PARTIAL}
     for name, report in reports.items():
         (folder / f"{name}.html").write_text(render(report), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in reports}
@@ -139,6 +139,15 @@ def test_the_level_switch_moves_the_markers(visit: Any) -> None:
     assert 6.64 in before
 
 
+def test_the_level_switch_names_who_is_missing_there(visit: Any) -> None:
+    page = visit("partial").drawn()
+    note = page.get_by_text("because their L2 traffic is not in the report")
+    assert not note.is_visible()
+    page.get_by_text("L2", exact=True).first.click()
+    assert note.is_visible()
+    assert [x for x in xs(page) if x is not None] == [1.89]
+
+
 def test_a_link_from_outside_opens_the_kernel(visit: Any) -> None:
     page = visit(fragment="#k4").page
     page.wait_for_selector('.kernel.chosen[data-kernel="4"][open]')
@@ -156,7 +165,7 @@ def test_the_table_sorts_and_filters_by_keyboard(visit: Any) -> None:
 def test_everything_can_be_read_without_javascript(visit: Any) -> None:
     seen = visit(script=False)
     page = seen.page
-    assert page.locator(".sketch circle").count() == 3
+    assert page.locator(".sketch polygon").count() == 3
     assert page.locator(".sketch svg").is_visible()
     assert page.locator(".plot").is_hidden()
     assert page.locator("button:visible").count() == 0

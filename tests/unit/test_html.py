@@ -17,6 +17,7 @@ from tests.report_fixture import (
     BARE,
     CEILINGS,
     LONG_NAME,
+    PARTIAL,
     REPORT,
     SCRIPT_END,
     TRANSPOSE,
@@ -246,10 +247,42 @@ def test_data_is_json_without_a_way_out(html: str) -> None:
 
 
 def test_the_drawing_needs_no_script(page: Page) -> None:
-    assert page.tags["circle"] == 3
+    assert page.tags["polygon"] == 3
     assert "Tensor BF16 / FP16 989 TFLOP/s" in page.visible
     assert "DRAM 4.80 TB/s" in page.visible
-    assert "1 kernel without floating-point arithmetic cannot be placed" in page.visible
+
+
+def test_no_marker_lies_over_a_label(html: str) -> None:
+    assert html.rindex("<polygon") < html.index('class="roof-label"')
+
+
+def test_what_the_chart_leaves_out_is_named(page: Page) -> None:
+    reason = "because they do no floating-point arithmetic"
+    assert f"Not on the chart: transpose_tile32 , {reason}" in page.visible
+    assert "because their duration is not in the report" in page.visible
+    assert "#k0" in page.links
+
+
+def test_without_any_roofline_every_kernel_is_still_named() -> None:
+    page = Page(render(replace(REPORT, kernels=(UNKNOWN,))))
+    assert "because their duration is not in the report" in page.visible
+    assert f"#k{UNKNOWN.index}" in page.links
+    assert "#roofline" in page.links
+
+
+def test_a_kernel_without_one_levels_traffic_is_named_at_that_level() -> None:
+    html = render(PARTIAL)
+    assert "because their L2 traffic is not in the report" in Page(html).visible
+    assert '<div class="absentees" data-level="l2" hidden>' in html
+
+
+def test_a_point_above_the_roof_is_hollow_and_explained() -> None:
+    note = QualityNote("above-roof", "the kernel sits at 130 % of its dram roof")
+    html = render(replace(REPORT, kernels=(replace(VECTOR_ADD, quality=(note,)),)))
+    assert 'class="mark hollow"' in html
+    assert '"circle-open"' in html
+    assert "Hollow markers lie above a roof" in Page(html).visible
+    assert "ollow" not in Page(render(replace(REPORT, kernels=(VECTOR_ADD,)))).visible
 
 
 def test_75_kernels_fit_in_six_megabytes() -> None:
