@@ -18,9 +18,10 @@ from kprof.model.profile import Kernel, Profile
 from kprof.reader import load, reading
 from kprof.reader.container import walk
 
-pytestmark = pytest.mark.shared
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "reports"
 REPORTS = sorted(SHARED.rglob("*.xz"))
+DEMO = Path(__file__).resolve().parents[2] / "sample_kernels" / "recordings" / "demo.ncu-rep.xz"
+KERNELS = 8  # of the demo
 
 
 @pytest.fixture(scope="module")
@@ -38,12 +39,9 @@ def profile(packed: Path) -> Profile:
 
 
 @pytest.fixture(scope="module")
-def content(packed: Path) -> bytes:
-    """The plain bytes of a small report of 3 kernels."""
-    path = SHARED / "public" / "rtx-3070-8399c713.ncu-rep.xz"
-    if not path.is_file():
-        pytest.skip("the shared reports are not beside the repository")
-    return lzma.decompress(path.read_bytes())
+def content() -> bytes:
+    """The plain bytes of a small report."""
+    return lzma.decompress(DEMO.read_bytes())
 
 
 @pytest.fixture
@@ -53,6 +51,7 @@ def plain(content: bytes, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.shared
 @pytest.mark.skipif(not REPORTS, reason="the shared reports are not beside the repository")
 @pytest.mark.parametrize("path", REPORTS, ids=lambda path: path.name[:24])
 def test_every_shared_report_is_read(path: Path) -> None:
@@ -112,7 +111,7 @@ def test_breakdowns_can_be_resolved(profile: Profile) -> None:
 
 def test_curves(profile: Profile) -> None:
     curves = profile.kernels[0].curves
-    assert len(curves) == 3
+    assert len(curves) == KERNELS
     registers = dict(curves["launch__occupancy_per_register_count"])
     assert registers[44] == 40  # warps per SM: 62.5 % of 64, as ncu itself says
     assert all(list(points) == sorted(points) for points in curves.values())
@@ -148,9 +147,13 @@ def test_instructions_have_text_and_small_offsets(profile: Profile) -> None:
     assert all(row.sass.startswith(("STG", "LDG", "@")) for row in stores)
 
 
-def test_shared_text_is_the_text_of_every_launch(content: bytes, plain: Path) -> None:
+@pytest.mark.shared
+def test_shared_text_is_the_text_of_every_launch() -> None:
     """Launches of one function share a disassembly; each must get what is really its own."""
-    found = load(plain)
+    path = SHARED / "public" / "rtx-3070-8399c713.ncu-rep.xz"
+    if not path.is_file():
+        pytest.skip("the shared reports are not beside the repository")
+    found = load(path)
     lines = {(row.file, row.line, row.sass) for row in found.kernels[1].instructions}
     assert lines
     assert all(file and file.endswith("manual_nvtx.cu") and sass for file, _, sass in lines)
@@ -184,7 +187,7 @@ def test_the_name_does_not_matter(content: bytes, tmp_path: Path, name: str) -> 
     path = tmp_path / name
     path.write_bytes(content)
     found = load(path)
-    assert len(found.kernels) == 3
+    assert len(found.kernels) == KERNELS
     found.source.path.encode()
 
 
@@ -194,7 +197,7 @@ def test_compressed_and_relative(
     (tmp_path / "x.ncu-rep").write_bytes(gzip.compress(content))
     (tmp_path / "json.py").write_text("raise SystemExit('imported from the working directory')")
     monkeypatch.chdir(tmp_path)
-    assert len(load("x.ncu-rep").kernels) == 3
+    assert len(load("x.ncu-rep").kernels) == KERNELS
 
 
 def _load_or_fail(path: Path) -> Profile | UnreadableReport:
@@ -211,7 +214,7 @@ class TestDamage:
         found = load(plain)
         assert found.source.truncated
         assert found.notes
-        assert 0 < len(found.kernels) < 3
+        assert 0 < len(found.kernels) < KERNELS
         assert found.kernels == whole.kernels[: len(found.kernels)]
 
     def test_a_cut_before_the_first_kernel(self, plain: Path, content: bytes) -> None:
@@ -222,19 +225,19 @@ class TestDamage:
     def test_a_stray_byte_at_the_end(self, plain: Path, content: bytes) -> None:
         plain.write_bytes(content + b"\n")
         found = load(plain)
-        assert len(found.kernels) == 3
+        assert len(found.kernels) == KERNELS
         assert found.notes
 
     def test_two_reports_in_one_file(self, plain: Path, content: bytes) -> None:
         plain.write_bytes(content * 2)
         found = load(plain)
-        assert len(found.kernels) == 3
+        assert len(found.kernels) == KERNELS
         assert not found.source.truncated
         assert "second report" in found.notes[0]
 
-    def test_a_cut_archive(self, packed: Path, tmp_path: Path) -> None:
+    def test_a_cut_archive(self, tmp_path: Path) -> None:
         cut = tmp_path / "x.ncu-rep.xz"
-        cut.write_bytes(packed.read_bytes()[:-1000])
+        cut.write_bytes(DEMO.read_bytes()[:-1000])
         with pytest.raises(UnreadableReport, match="cut off"):
             load(cut)
 
@@ -251,7 +254,7 @@ class TestDamage:
             assert found.hint
             assert "\n" not in found.message
         else:
-            assert len(found.kernels) == 3 or (found.notes and found.source.truncated)
+            assert len(found.kernels) == KERNELS or (found.notes and found.source.truncated)
 
     def test_nothing_but_a_container(self, plain: Path, content: bytes) -> None:
         """Whole blocks, but the first kernel's contents are noise."""
@@ -305,9 +308,9 @@ class TestWorker:
             load(plain, timeout_s=0.3)
         assert time.monotonic() - before < 5
 
-    def test_it_is_too_slow(self, packed: Path) -> None:
+    def test_it_is_too_slow(self) -> None:
         with pytest.raises(UnreadableReport, match="not read within"):
-            load(packed, timeout_s=0.05)
+            load(DEMO, timeout_s=0.05)
 
     def test_it_may_not_grow_without_bound(
         self, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
