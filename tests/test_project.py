@@ -36,8 +36,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
     frozenset({"diagnosis", "estimate", "occupancy_rule", "ordering", "quality"}),
     frozenset(
-        {"annotations", "export", "figures", "frame", "html", "kernel_text", "markdown", "page",
-         "plane", "ranking", "sketch", "text"}
+        {"annotations", "export", "figures", "frame", "html", "kernel_text", "markdown", "markers",
+         "page", "plane", "ranking", "sketch", "text", "unplaced"}
     ),
     frozenset({"", "analysis", "api", "formats", "schema"}),  # "" is kprof/__init__.py
     frozenset({"__main__", "cli"}),
