@@ -1,71 +1,80 @@
-"""Render a report and photograph the page: python docs/make_screenshot.py REPORT OUT.png.
+"""Take the README's picture of the page: ``python docs/make_screenshot.py REPORT [PICTURE]``.
 
-Needs playwright (in the ``test`` dependency group) and Chromium; ``KPROF_CHROMIUM`` names one that
-is not on PATH.
+REPORT is anything ``kprof analyze`` reads; PICTURE is ``docs/report.png`` unless named. Needs
+playwright, pillow (``pip install --group docs``) and Chromium (``KPROF_CHROMIUM``, or on PATH).
 """
 
 from __future__ import annotations
 
 import argparse
+import io
 import os
 import shutil
+import sys
 import tempfile
 from pathlib import Path
-from typing import Any
 
-from playwright.sync_api import sync_playwright
+from PIL import Image
+from playwright.sync_api import Page, sync_playwright
 
-from kprof.diagnosis import diagnose
-from kprof.html import render
-from kprof.reader import load
+import kprof
 
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking"]
-
-
-def options() -> argparse.Namespace:
-    """Read the command line."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("report", type=Path, help="an .ncu-rep, or a page that ends in .html")
-    parser.add_argument("picture", type=Path, help="the PNG to write")
-    parser.add_argument("--scheme", choices=["light", "dark"], default="light")
-    parser.add_argument("--width", type=int, default=1280, help="CSS px")
-    parser.add_argument("--height", type=int, default=1440, help="CSS px, from --from on")
-    parser.add_argument("--from", dest="start", default="header", help="CSS selector at the top")
-    parser.add_argument("--scale", type=float, default=1.5, help="device px per CSS px")
-    return parser.parse_args()
+WIDTH, HEIGHT = 1280, 1600  # px
+LARGEST = 400_000  # byte; the README is read on slow lines too
+COLOURS = (256, 128, 64)  # palettes to try, the richest that fits wins
+DRAWN = ".plot .scatterlayer .trace"
 
 
-def shoot(page: Path, wanted: argparse.Namespace) -> None:
-    """Open the page without a network and write the picture."""
-    chromium = os.environ.get("KPROF_CHROMIUM") or shutil.which("chromium")
+def shoot(page_file: Path, browser_path: str) -> bytes:
+    """Return the top of a page as a desktop browser shows it, as PNG."""
     with sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=chromium, args=FLAGS)
-        tab = browser.new_page(
-            viewport={"width": wanted.width, "height": wanted.height},
-            color_scheme=wanted.scheme,
-            device_scale_factor=wanted.scale,
-        )
-        tab.goto(page.resolve().as_uri())
-        if tab.locator(".roofline").count():
-            tab.wait_for_selector(".plot .scatterlayer .trace")
-        top = tab.locator(wanted.start).first.evaluate(
-            "e => e.getBoundingClientRect().top + scrollY"
-        )
-        clip: Any = {"x": 0, "y": max(0, top), "width": wanted.width, "height": wanted.height}
-        tab.screenshot(path=wanted.picture, full_page=True, clip=clip)
+        browser = driver.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
+        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
+        page.goto(page_file.as_uri())
+        _settle(page)
+        picture: bytes = page.screenshot()
         browser.close()
+    return picture
+
+
+def _settle(page: Page) -> None:
+    if page.locator(".roofline").count():
+        page.wait_for_selector(DRAWN)
+    page.evaluate("document.fonts.ready")
+
+
+def quantized(picture: bytes) -> bytes:
+    """Return the picture with the richest palette that keeps it small enough."""
+    original = Image.open(io.BytesIO(picture)).convert("RGB")
+    for colours in COLOURS:
+        out = io.BytesIO()
+        reduced = original.quantize(
+            colours, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE
+        )
+        reduced.save(out, "PNG", optimize=True)
+        if out.tell() < LARGEST:
+            return out.getvalue()
+    sys.exit(f"the picture takes {out.tell():,} B with {COLOURS[-1]} colours, over {LARGEST:,} B")
 
 
 def main() -> None:
-    """Render if need be, then shoot."""
-    wanted = options()
-    if wanted.report.suffix == ".html":
-        shoot(wanted.report, wanted)
-        return
+    """Render the report, take its picture and put it in place."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("report", type=Path)
+    default = Path(__file__).with_name("report.png")
+    parser.add_argument("picture", type=Path, nargs="?", default=default)
+    arguments = parser.parse_args()
+    browser = os.environ.get("KPROF_CHROMIUM") or shutil.which("chromium")
+    if browser is None:
+        sys.exit("no Chromium: apt-get install chromium, or set KPROF_CHROMIUM")
     with tempfile.TemporaryDirectory() as folder:
-        page = Path(folder) / "report.html"
-        page.write_text(render(diagnose(load(wanted.report))), encoding="utf-8")
-        shoot(page, wanted)
+        page_file = Path(folder, "report.html")
+        kprof.render(kprof.diagnose(kprof.load(arguments.report)), page_file)
+        picture = quantized(shoot(page_file, browser))
+    beside = arguments.picture.with_suffix(".new")
+    beside.write_bytes(picture)
+    beside.replace(arguments.picture)
+    sys.stdout.write(f"{arguments.picture}: {len(picture):,} B\n")
 
 
 if __name__ == "__main__":
