@@ -12,7 +12,7 @@ import pytest
 from kprof.markers import SHAPES, outline
 from kprof.model import Bound
 
-CSS = files("kprof.reports").joinpath("assets", "report.css").read_text("utf-8")
+CSS = files("kprof.reports").joinpath("assets").joinpath("report.css").read_text("utf-8")
 SCHEMES = ("light", "dark")
 COLOURS = {
     name: dict(zip(SCHEMES, pair, strict=True))
