@@ -25,11 +25,11 @@ COLOURS = (256, 128, 64)  # palettes to try, the richest that fits wins
 DRAWN = ".plot .scatterlayer .trace"
 
 
-def shoot(page_file: Path, browser_path: str) -> bytes:
+def shoot(page_file: Path, browser_path: str, height: int = HEIGHT) -> bytes:
     """Return the top of a page as a desktop browser shows it, as PNG."""
     with sync_playwright() as driver:
         browser = driver.chromium.launch(executable_path=browser_path, args=["--no-sandbox"])
-        page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
+        page = browser.new_page(viewport={"width": WIDTH, "height": height}, color_scheme="light")
         page.goto(page_file.as_uri())
         _settle(page)
         picture: bytes = page.screenshot()
@@ -63,6 +63,7 @@ def main() -> None:
     parser.add_argument("report", type=Path)
     default = Path(__file__).with_name("report.png")
     parser.add_argument("picture", type=Path, nargs="?", default=default)
+    parser.add_argument("--height", type=int, default=HEIGHT, help="px of the page to show")
     arguments = parser.parse_args()
     browser = os.environ.get("KPROF_CHROMIUM") or shutil.which("chromium")
     if browser is None:
@@ -70,7 +71,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         page_file = Path(folder, "report.html")
         kprof.render(kprof.diagnose(kprof.load(arguments.report)), page_file)
-        picture = quantized(shoot(page_file, browser))
+        picture = quantized(shoot(page_file, browser, arguments.height))
     beside = arguments.picture.with_suffix(".new")
     beside.write_bytes(picture)
     beside.replace(arguments.picture)

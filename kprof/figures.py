@@ -19,7 +19,7 @@ from kprof.plane import LEVELS, Plane, Point, Roof, plain, powers
 from kprof.units import percent, share, si
 from kprof.words import bound_label
 
-SMALLEST_MARKER, MARKER_SPAN = 11, 33  # px; the area grows with the share of time
+SMALLEST_MARKER, MARKER_SPAN = 11, 25  # px; the area grows with the share of time
 
 
 @dataclass(frozen=True, slots=True)
