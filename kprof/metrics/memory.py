@@ -103,6 +103,15 @@ L1_WAVEFRONTS = Quantity(
             (elapsed("l1tex__data_pipe_lsu_wavefronts"), "l1tex__cycles_elapsed.sum"),
             lambda pct, cycles: pct / 100.0 * cycles,
         ),
+        Way(
+            (
+                elapsed("l1tex__data_pipe_lsu_wavefronts"),
+                "sm__cycles_elapsed.avg.per_second",
+                "gpu__time_duration.sum",
+                "device__attribute_multiprocessor_count",
+            ),
+            lambda pct, hertz, ns, sms: pct / 100.0 * hertz * ns * NS * sms,
+        ),
     ),
 )
 

@@ -148,3 +148,10 @@ def test_durations_alone_are_no_bound() -> None:
     assert {kernel.bound for kernel in report.kernels} == {"unknown"}
     assert all(kernel.duration_s for kernel in report.kernels)
     assert {finding.confidence for k in report.kernels for finding in k.findings} <= {"medium"}
+
+
+def test_shared_memory_is_told_from_the_cache_by_rate_and_time() -> None:
+    """This one counts no wavefronts of the whole stage, only how busy it was."""
+    for kernel in diagnosed("a100-sxm4-40gb").kernels:
+        assert kernel.bound == "shared"
+        assert kernel.findings[0].rule == "shared-bank-conflicts"

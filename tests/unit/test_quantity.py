@@ -95,6 +95,16 @@ NS = {"gpu__time_duration.sum": 1e6}  # a millisecond
             },
             500.0,
         ),
+        (
+            m.L1_WAVEFRONTS,
+            {
+                m.elapsed("l1tex__data_pipe_lsu_wavefronts"): 50.0,
+                "sm__cycles_elapsed.avg.per_second": 1e9,
+                "device__attribute_multiprocessor_count": 100.0,
+                **NS,
+            },
+            5e7,
+        ),
         (m.L1_WAVEFRONTS, {m.elapsed("l1tex__data_pipe_lsu_wavefronts"): 50.0}, None),
         (
             m.THREADS_PER_INSTRUCTION,
