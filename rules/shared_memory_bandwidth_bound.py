@@ -6,7 +6,7 @@ from kprof import estimate
 from kprof import metrics as m
 from kprof.evidence import busy, derived, measured
 from kprof.limiter import BUSY_PCT, limiter, shared_memory_share
-from kprof.model import Finding, Kernel
+from kprof.model import Finding, Kernel, Limiter
 from kprof.rule import rule
 
 CONFLICTS = 0.10  # from here on shared-bank-conflicts is the cause
@@ -51,7 +51,7 @@ def shared_memory_bandwidth_bound(kernel: Kernel) -> Finding | None:
         rule="shared-memory-bandwidth-bound",
         severity="medium",
         confidence="high",
-        headline=f"Shared memory is the limit: its data stage is {top.pct:.0f} % busy without bank conflicts",
+        headline=f"Shared memory is the limit: {_part(top)} is {top.pct:.0f} % busy without bank conflicts",
         detail="The kernel reads and writes shared memory as fast as it goes.",
         estimated_speedup=estimate.headroom(top.pct),
         resource="shared",
@@ -67,3 +67,8 @@ def shared_memory_bandwidth_bound(kernel: Kernel) -> Finding | None:
             "Read wider (float4) and exchange values with warp shuffles instead of shared memory.",
         ),
     )
+
+
+def _part(top: Limiter) -> str:
+    front = m.UNIT_CLASS.get(top.metric) == "l1_front"
+    return "the load/store front end" if front else "its data stage"

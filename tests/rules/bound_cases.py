@@ -102,6 +102,13 @@ SHARED_BOUND = (
     ),
     Case(
         "shared-memory-bandwidth-bound",
+        "the front end",
+        kernel({LSU: 70.0, L1: 40.0}, FILLED_BY_SHARED | NO_CONFLICTS),
+        FIRES,
+        "the load/store front end is 70 % busy",
+    ),
+    Case(
+        "shared-memory-bandwidth-bound",
         "59.99 %",
         kernel({L1: 59.99}, FILLED_BY_SHARED | NO_CONFLICTS),
         SILENT,
