@@ -106,7 +106,7 @@ def _run(
             continue
         try:
             found = _checked(item.check(kernel))
-        except Exception as error:  # noqa: BLE001 - a rule may fail in any way; nothing else is lost
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a rule may fail in any way; nothing else is lost
             skipped.append(
                 Skipped(item.name, (f"the rule failed: {type(error).__name__}: {error}",))
             )

@@ -42,15 +42,25 @@ def places(
     weight: Callable[[Instruction], float],
     total: float | None = None,
 ) -> tuple[Place, ...]:
-    """Return the instructions with most weight and their share of ``total`` (default: the sum)."""
+    """Return where most of the weight is, and its share of ``total`` (default: the sum).
+
+    Instructions of one source line count together and are named by the heaviest of them: an
+    unrolled loop is one place, not eight.
+    """
     weighed = [(weight(row), row) for row in kernel.instructions]
     rows = sorted(((w, r) for w, r in weighed if w > 0.0), key=lambda item: (-item[0], item[1].pc))
     whole = sum(w for w, _ in rows) if total is None else total
     if not whole:
         return ()
+    lines: dict[tuple[str | None, int], list[tuple[float, Instruction]]] = {}
+    for w, row in rows:
+        key = (row.file, row.line) if row.line is not None else (None, row.pc)
+        lines.setdefault(key, []).append((w, row))
+    found = [(sum(w for w, _ in group), group[0][1]) for group in lines.values()]
+    found.sort(key=lambda item: (-item[0], item[1].pc))
     return tuple(
         Place(row.file, row.line, row.sass, row.pc, min(w / whole, 1.0))
-        for w, row in rows[:TOP_PLACES]
+        for w, row in found[:TOP_PLACES]
     )
 
 

@@ -13,7 +13,7 @@ GROUP_ABOVE = 200  # kernels; longer lists show launches with one verdict as one
 DETAILED = 150  # entries with a section of their own; the rest keep their row in the overview
 STARTERS = 5
 # Quality notes that cast no doubt on the numbers that are there.
-CONTEXT = {"clock-state", "incomplete-levels", "no-line-info"}
+CONTEXT = {"clock-state", "fp16-constants", "incomplete-levels", "no-line-info"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ ABOVE_PCT = 100.5
 # kprof's own: more than this over the roof is a wrong peak or a moved clock. Unsourced.
 ABOVE_ROOF_PCT = 102.0
 LOW_CLOCK = 0.95
+# kprof's own: a half-precision kernel has more of them than that. Unsourced.
+FEW_HALVES = 0.05
 # kprof's own: two counts of the same thing that differ by more were not the same work. Unsourced.
 DISAGREE = 2.0
 FEW_WAVEFRONTS = 10_000.0  # too few to compare: start-up and reductions differ anyway
@@ -138,6 +140,20 @@ def _lines(kernel: Kernel, _: Roofline) -> str | None:
     return "no line information: compile with -lineinfo to see source lines beside the SASS"
 
 
+def _moves(kernel: Kernel, _: Roofline) -> str | None:
+    """Point out HFMA2 used to load constants, which counts as half-precision arithmetic."""
+    add, multiply, fused = (quantity.read(kernel.metrics) for quantity in m.FP16_INSTRUCTIONS)
+    total = sum(kernel.opcodes.values())
+    if not fused or add != 0.0 or multiply != 0.0 or not total:
+        return None
+    if kernel.opcodes.get("HFMA2", 0.0) > FEW_HALVES * total:
+        return None
+    return (
+        "all FP16 operations are HFMA2, and few: compilers use it to load constants "
+        "(HFMA2 R, -RZ, RZ, 0, 0), so they are probably no arithmetic"
+    )
+
+
 CHECKS: dict[str, Check] = {
     "inflated-duration": _inflated,
     "missing-duration": _missing_duration,
@@ -150,4 +166,5 @@ CHECKS: dict[str, Check] = {
     "clock-state": _clock,
     "few-samples": _samples,
     "no-line-info": _lines,
+    "fp16-constants": _moves,
 }

@@ -23,7 +23,8 @@ HALVES = 2.0
 def roofline(kernel: Kernel) -> Roofline:
     """Place a kernel on the roofline; every part that the report cannot give is None."""
     work, traffic, roofs = flops(kernel), levels(kernel), ceilings(kernel)
-    total = total_flops(work)
+    # A product on the tensor cores that nobody counted would make the total a fiction.
+    total = total_flops(work) if tensor.is_known(kernel) else None
     binding = _binding(kernel, work, traffic, roofs)
     rate = total / kernel.duration_s if total is not None and kernel.duration_s else None
     roof_pct = roof_rate = None

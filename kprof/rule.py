@@ -121,7 +121,7 @@ def _modules(rules_dir: Path | None) -> Iterable[ModuleType]:
 def _entry_module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise BadRule(
             f"the rule plug-in {name} cannot be imported: {error}",
             hint="uninstall or repair that package",
@@ -136,7 +136,7 @@ def _file_module(path: Path) -> ModuleType:
     sys.modules[spec.name] = module  # data classes look their module up there
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         del sys.modules[spec.name]
         raise BadRule(
             f"{path} cannot be loaded: {type(error).__name__}: {error}",

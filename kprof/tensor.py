@@ -55,8 +55,11 @@ def operations(kernel: Kernel) -> dict[str, float]:
 
 
 def is_known(kernel: Kernel) -> bool:
-    """Say whether the report can tell how many tensor operations there were."""
-    if kernel.opcodes or kernel.opcodes_full:
+    """Say whether the report can tell how many tensor operations there were.
+
+    From the opcode mix, from counters by type, or because the tensor pipe never ran.
+    """
+    if kernel.opcodes or kernel.opcodes_full or m.TENSOR_PCT.read(kernel.metrics) == 0.0:
         return True
     return any(
         m.TENSOR_OPS.match(name) and not name.endswith("peak_sustained") for name in kernel.metrics

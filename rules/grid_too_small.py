@@ -49,7 +49,7 @@ def grid_too_small(kernel: Kernel) -> Finding | None:
         return None
     return Finding(
         rule="grid-too-small",
-        severity=estimate.severity(speedup),
+        severity=estimate.severity(speedup) if top else "low",
         confidence="high" if top else "medium",  # a busy unit could hide in missing data
         headline=f"The grid is too small: {_blocks(blocks)} for {sms:.0f} SMs, {100 * idle:.0f} % of the GPU is idle",
         detail="Every block runs on one SM; the others have nothing to do.",

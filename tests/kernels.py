@@ -20,7 +20,7 @@ FP64 = "sm__pipe_fp64_cycles_active"
 FP16 = "sm__pipe_fp16_cycles_active"
 XU = "sm__inst_executed_pipe_xu"
 TENSOR = "sm__pipe_tensor_cycles_active"
-QUIET = {DRAM: 5.0, L2: 5.0, L1: 5.0, ISSUE: 5.0}
+QUIET = {DRAM: 5.0, L2: 5.0, L1: 5.0, ISSUE: 5.0, TENSOR: 0.0}
 
 # H200 at its full clock.
 SMS = 132.0

@@ -4,7 +4,7 @@ import pytest
 
 from kprof import metrics as m
 from kprof.evidence import busy, derived, measured, places, where
-from kprof.model import Evidence, Limiter, Place
+from kprof.model import Evidence, Instruction, Limiter, Place
 from tests.kernels import DRAM, L1_HIT, kernel, row
 
 ROWS = (
@@ -70,3 +70,18 @@ def test_a_headline_names_the_first_place_with_a_line() -> None:
     assert where((unknown, Place("/src/dir/a.cu", 7, "LDG", 16, 0.5))) == " at a.cu:7"
     assert where((unknown,)) == ""
     assert where(()) == ""
+
+
+def test_instructions_of_one_line_are_one_place() -> None:
+    rows = (
+        Instruction(0, "LDS R1", "a.cu", 7, {"n": 10.0}),
+        Instruction(16, "LDS R2", "a.cu", 7, {"n": 30.0}),
+        Instruction(32, "LDS R3", "a.cu", 9, {"n": 35.0}),
+        Instruction(48, "LDS R4", None, None, {"n": 25.0}),
+    )
+    found = places(kernel(instructions=rows), lambda row: row.values["n"])
+    assert [(place.line, place.sass, place.share) for place in found] == [
+        (7, "LDS R2", 0.4),
+        (9, "LDS R3", 0.35),
+        (None, "LDS R4", 0.25),
+    ]

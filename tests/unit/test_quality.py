@@ -4,7 +4,7 @@ import pytest
 
 from kprof.model import Kernel, Roofline
 from kprof.quality import CHECKS, quality
-from tests.kernels import CLOCK, DRAM, L1_HIT, L2, WAVEFRONTS, kernel, row
+from tests.kernels import CLOCK, DRAM, L1_HIT, L2, WAVEFRONTS, counted, kernel, row
 
 HARDWARE = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
 PLAIN = Roofline()
@@ -126,3 +126,22 @@ def test_doubts_come_in_the_order_of_the_checks() -> None:
     found = checks(item)
     assert found == ["above-roof", "unusable-metrics", "short-kernel", "few-samples"]
     assert found == sorted(found, key=list(CHECKS).index)
+
+
+@pytest.mark.parametrize(
+    ("halves", "opcodes", "doubtful"),
+    [
+        ((0.0, 0.0, 32.0), {"HFMA2": 1.0, "STG": 99.0}, True),
+        ((0.0, 0.0, 32.0), {"HFMA2": 6.0, "STG": 94.0}, False),
+        ((1.0, 0.0, 32.0), {"HFMA2": 1.0, "STG": 99.0}, False),
+        ((0.0, 0.0, 0.0), {"STG": 99.0}, False),
+        ((0.0, 0.0, 32.0), {}, False),
+    ],
+)
+def test_constants_loaded_by_half_instructions(
+    halves: tuple[float, float, float],
+    opcodes: dict[str, float],
+    doubtful: bool,
+) -> None:
+    item = kernel(metrics=counted(fp16=halves), opcodes=opcodes)
+    assert ("fp16-constants" in checks(item)) is doubtful

@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kprof.roofline import ceilings, flops, levels, roofline, total_flops
-from tests.kernels import CLOCK, PEAKS, counted, kernel
+from tests.kernels import CLOCK, PEAKS, TENSOR, counted, kernel
 
 DRAM_BYTES = {"dram__bytes.sum": 1e9}
 TENSOR_PEAK = "sm__ops_path_tensor_op_hgmma_src_fp16_sparsity_off.sum.peak_sustained"
@@ -162,3 +162,10 @@ def test_nothing_measured_has_no_place() -> None:
     place = roofline(kernel(measured={}, duration_s=None))
     assert (place.roof, place.roof_pct, place.flops_per_s) == (None, None, None)
     assert place.ceilings == {}
+
+
+def test_uncounted_tensor_operations_leave_the_total_unknown() -> None:
+    """The tensor pipe ran, nothing says how much: FP32 alone would be a fiction."""
+    place = roofline(kernel({TENSOR: 40.0}, PEAKS | DRAM_BYTES | counted(fp32=(1e6, 0.0, 1e6))))
+    assert place.flops.fp32 == 3e6
+    assert (place.flops_per_s, place.intensity.dram) == (None, None)

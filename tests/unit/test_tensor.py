@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from kprof import tensor
-from tests.kernels import kernel
+from kprof.metrics import elapsed
+from tests.kernels import TENSOR, kernel
 
 OPS = "sm__ops_path_tensor_{}.sum"
 PEAK = OPS + ".peak_sustained"
@@ -88,12 +89,14 @@ def test_counters_that_read_zero_leave_it_to_the_opcodes() -> None:
         (HOPPER, {}, False),  # peaks say nothing about what ran
         ({OPS.format("src_fp16_dst_fp32"): 0.0}, {}, True),
         ({}, {"FFMA": 1.0}, True),
+        ({elapsed(TENSOR): 0.0}, {}, True),  # the pipe never ran
+        ({elapsed(TENSOR): 1.0}, {}, False),
     ],
 )
 def test_none_is_told_apart_from_unknown(
     metrics: dict[str, float], opcodes: dict[str, float], known: bool
 ) -> None:
-    assert tensor.is_known(kernel(metrics=metrics, opcodes=opcodes)) is known
+    assert tensor.is_known(kernel(metrics=metrics, opcodes=opcodes, measured={})) is known
 
 
 def test_peaks_are_dense_and_by_path() -> None:
