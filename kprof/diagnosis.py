@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from kprof import limiter, occupancy, ordering, quality, roofline, sharedmem, stalls
 from kprof import metrics as m
@@ -17,11 +18,13 @@ from kprof.model import (
     KernelReport,
     Profile,
     Report,
+    Severity,
     Skipped,
     Throughput,
 )
 from kprof.rule import Rule, registry
 
+SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low", "info")
 PIPES = ("fma", "alu", "fp64", "fp16", "xu", "tensor")
 PIPE_METRICS = {
     "lsu": "sm__inst_executed_pipe_lsu",
@@ -114,8 +117,20 @@ def _run(
         if found is None:
             clear.append(item.name)
         else:
-            findings.append(found)
+            findings.append(_graded(found, kernel))
     return findings, tuple(clear), tuple(skipped)
+
+
+def _graded(found: Finding, kernel: Kernel) -> Finding:
+    """Take severity back where the kernel is too short to matter, or the cause is uncertain."""
+    most: Severity = "high"
+    if kernel.duration_s is not None and kernel.duration_s < limiter.LAUNCH_BOUND_S:
+        most = "low"
+    elif found.confidence == "low":
+        most = "medium"
+    if SEVERITIES.index(found.severity) >= SEVERITIES.index(most):
+        return found
+    return replace(found, severity=most)
 
 
 def _checked(found: Finding | None) -> Finding | None:

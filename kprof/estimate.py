@@ -42,6 +42,14 @@ def gain(kernel: Kernel, saved: float, relieves: Collection[str]) -> Speedup:
     return Speedup(low=_as_speedup(worst), high=_as_speedup(best))
 
 
+def next_in_line(kernel: Kernel, relieves: Collection[str]) -> str:
+    """Name the busiest unit a fix would not relieve, for "no gain, because ..." sentences."""
+    for unit in utilisations(kernel):
+        if unit.kind not in relieves:
+            return f"{unit.metric.split('.')[0]} is next at {unit.pct:.0f} %"
+    return "no other unit was measured"
+
+
 def pressure(kernel: Kernel, kinds: Collection[str]) -> float:
     """Return how much of the time these units set the pace (0..1).
 

@@ -35,6 +35,10 @@ INFLATED_MIN_S = 20e-6
 WHOLE_FMA = m.elapsed("sm__pipe_fma_cycles_active")
 LOPSIDED = 1.5  # kprof's own, unsourced
 
+# A grid that leaves more than a fifth of the SMs empty is small; 128 blocks on 132 SMs are not.
+# kprof's own, unsourced.
+FEW_BLOCKS = 0.8
+
 MATRIX_OPCODES = ("MMA",)
 FP32_OPCODES = frozenset({"FFMA", "FADD", "FMUL", "FFMA2", "FADD2", "FMUL2"})
 
@@ -114,7 +118,7 @@ def is_too_small(kernel: Kernel) -> bool:
     if kernel.duration_s is not None and kernel.duration_s < LAUNCH_BOUND_S:
         return True
     blocks, sms = m.GRID_BLOCKS.read(kernel.metrics), m.SM_COUNT.read(kernel.metrics)
-    return blocks is not None and sms is not None and blocks < sms
+    return blocks is not None and sms is not None and blocks < FEW_BLOCKS * sms
 
 
 def has_inflated_duration(kernel: Kernel) -> bool:

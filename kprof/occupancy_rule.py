@@ -13,6 +13,7 @@ from kprof.stalls import stalls
 LOW_PCT = 80.0
 ELIGIBLE = 1.0
 WAITING = 0.3
+FILLED = 0.6  # of the theoretical occupancy, kprof's own, unsourced
 WAITS = ("long_scoreboard", "short_scoreboard", "wait")
 
 
@@ -62,12 +63,24 @@ def _suffers(kernel: Kernel, top: Limiter, theoretical: float) -> bool:
     eligible = m.ELIGIBLE_WARPS.read(kernel.metrics)
     return (
         theoretical < LOW_PCT
+        and _fills_what_it_may(kernel, theoretical)
         and top.pct < BUSY_PCT
         and eligible is not None
         and eligible < ELIGIBLE
         and _waiting(kernel) >= WAITING
         and not is_too_small(kernel)
     )
+
+
+def _fills_what_it_may(kernel: Kernel, theoretical: float) -> bool:
+    """Say whether the blocks there are use the occupancy the launch allows.
+
+    With less than one wave, or far fewer warps than allowed, more room changes nothing.
+    """
+    waves, achieved = m.WAVES.read(kernel.metrics), m.ACHIEVED_OCCUPANCY.read(kernel.metrics)
+    if waves is not None and waves < 1.0:
+        return False
+    return achieved is None or achieved >= FILLED * theoretical
 
 
 def _waiting(kernel: Kernel) -> float:

@@ -61,6 +61,8 @@ def _tier(finding: Finding, bound: Bound, needed: float) -> int:
         return 1
     if finding.severity == "info":
         return 3
+    if finding.confidence == "low":
+        return 2
     return 0 if _relieves(finding, bound) and saved_share(finding) >= needed else 2
 
 

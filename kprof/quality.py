@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kprof import metrics as m
-from kprof import stalls
+from kprof import roofline, stalls
 from kprof.limiter import covers_every_level, has_inflated_duration, utilisations
 from kprof.model import Kernel, QualityNote, Roofline
 
@@ -17,10 +17,10 @@ ABOVE_PCT = 100.5
 # kprof's own: more than this over the roof is a wrong peak or a moved clock. Unsourced.
 ABOVE_ROOF_PCT = 102.0
 LOW_CLOCK = 0.95
-# kprof's own: a half-precision kernel has more of them than that. Unsourced.
-FEW_HALVES = 0.05
-# kprof's own: two counts of the same thing that differ by more were not the same work. Unsourced.
-DISAGREE = 2.0
+NOTICEABLE = 0.01  # of the other operations
+# kprof's own: two counts of the same thing that differ by more were not the same work. Shuffles
+# and arbitration make the hardware count up to a few times the derived one. Unsourced.
+DISAGREE = 10.0
 FEW_WAVEFRONTS = 10_000.0  # too few to compare: start-up and reductions differ anyway
 
 Check = Callable[[Kernel, Roofline], str | None]
@@ -72,6 +72,11 @@ def _above(kernel: Kernel, roof: Roofline) -> str | None:
     over = [unit for unit in utilisations(kernel) if unit.pct > ABOVE_PCT]
     if over:
         return f"{over[0].metric} reads {over[0].pct:.1f} %, above its own peak: passes or clocks differ"
+    if roof.flops.tensor and not any(name.startswith("tensor_") for name in roof.ceilings):
+        return (
+            "tensor operations were counted, but the report holds no tensor peak: the roof that "
+            "limits them is missing from the chart"
+        )
     if roof.roof_pct is not None and roof.roof_pct > ABOVE_ROOF_PCT:
         return (
             f"the kernel sits at {roof.roof_pct:.0f} % of its {roof.roof} roof: the clock moved "
@@ -131,7 +136,8 @@ def _samples(kernel: Kernel, _: Roofline) -> str | None:
     samples = m.SAMPLES.read(kernel.metrics)
     if samples is None or samples >= stalls.MIN_SAMPLES:
         return None
-    return f"{samples:,.0f} warp samples are too few to speak of stall reasons"
+    taken = "1 warp sample is" if samples == 1 else f"{samples:,.0f} warp samples are"
+    return f"{taken} too few to speak of stall reasons"
 
 
 def _lines(kernel: Kernel, _: Roofline) -> str | None:
@@ -140,17 +146,15 @@ def _lines(kernel: Kernel, _: Roofline) -> str | None:
     return "no line information: compile with -lineinfo to see source lines beside the SASS"
 
 
-def _moves(kernel: Kernel, _: Roofline) -> str | None:
-    """Point out HFMA2 used to load constants, which counts as half-precision arithmetic."""
-    add, multiply, fused = (quantity.read(kernel.metrics) for quantity in m.FP16_INSTRUCTIONS)
-    total = sum(kernel.opcodes.values())
-    if not fused or add != 0.0 or multiply != 0.0 or not total:
+def _moves(kernel: Kernel, roof: Roofline) -> str | None:
+    work = roof.flops
+    if not roofline.halves_are_constants(kernel):
         return None
-    if kernel.opcodes.get("HFMA2", 0.0) > FEW_HALVES * total:
+    if (work.fp16 or 0.0) < NOTICEABLE * ((work.fp32 or 0.0) + (work.fp64 or 0.0)):
         return None
     return (
-        "all FP16 operations are HFMA2, and few: compilers use it to load constants "
-        "(HFMA2 R, -RZ, RZ, 0, 0), so they are probably no arithmetic"
+        "the FP16 operations are constants being loaded (HFMA2 R, -RZ, RZ, 0, 0), which the counters "
+        "take for arithmetic: they are left out of the roofline"
     )
 
 

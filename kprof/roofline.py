@@ -7,6 +7,8 @@ ncu may lock the clock, and the ridge moves with it.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from kprof import metrics as m
 from kprof import tensor
 from kprof.model import Flops, Kernel, Levels, Roofline
@@ -18,13 +20,15 @@ FLOP_PER_FMA = 2.0
 # A packed half instruction works on two values: 2 FLOP for add and multiply, 4 for FMA
 # (ncu 2025.3 and the published H100 figure of 133.8 TFLOP/s agree).
 HALVES = 2.0
+# A kernel that computes in halves has a larger share of HFMA2 than that. kprof's own, unsourced.
+FEW_HALVES = 0.05
 
 
 def roofline(kernel: Kernel) -> Roofline:
     """Place a kernel on the roofline; every part that the report cannot give is None."""
     work, traffic, roofs = flops(kernel), levels(kernel), ceilings(kernel)
     # A product on the tensor cores that nobody counted would make the total a fiction.
-    total = total_flops(work) if tensor.is_known(kernel) else None
+    total = total_flops(_arithmetic(kernel, work)) if tensor.is_known(kernel) else None
     binding = _binding(kernel, work, traffic, roofs)
     rate = total / kernel.duration_s if total is not None and kernel.duration_s else None
     roof_pct = roof_rate = None
@@ -63,6 +67,23 @@ def flops(kernel: Kernel) -> Flops:
         fp16=None if half is None else HALVES * half,
         tensor=tensor.operations(kernel),
     )
+
+
+def halves_are_constants(kernel: Kernel) -> bool:
+    """Say whether the counted FP16 work is constants being loaded, not arithmetic.
+
+    Compilers write ``HFMA2 R, -RZ, RZ, 0, 0`` to set a register, and the counters take it for a
+    fused multiply-add. A kernel that computes in halves also adds or multiplies, or has many.
+    """
+    add, multiply, fused = (quantity.read(kernel.metrics) for quantity in m.FP16_INSTRUCTIONS)
+    total = sum(kernel.opcodes.values())
+    if not fused or add != 0.0 or multiply != 0.0 or not total:
+        return False
+    return kernel.opcodes.get("HFMA2", 0.0) <= FEW_HALVES * total
+
+
+def _arithmetic(kernel: Kernel, work: Flops) -> Flops:
+    return replace(work, fp16=0.0) if halves_are_constants(kernel) else work
 
 
 def total_flops(work: Flops) -> float | None:

@@ -11,6 +11,7 @@ from kprof.roofline import ceilings
 from kprof.rule import rule
 from kprof.units import si
 
+BYTES_EXPLAIN = 0.9  # kprof's own, unsourced
 AT_ROOF_PCT = 80.0  # NVIDIA rule SOLBottleneck: above it a unit counts as highly utilised
 
 
@@ -57,8 +58,8 @@ def dram_bandwidth_bound(kernel: Kernel) -> Finding | None:
         rule="dram-bandwidth-bound",
         severity="info" if at_roof else estimate.severity(speedup),
         confidence="high",
-        headline=f"Device memory is the limit: {top.pct:.0f} % of its peak{_rate(kernel)}",
-        detail=_detail(at_roof),
+        headline=f"Device memory is the limit: {top.pct:.0f} % busy{_rate(kernel)}",
+        detail=_detail(at_roof) + _turnarounds(kernel, top.pct),
         estimated_speedup=speedup,
         resource="dram",
         evidence=(busy(top), *_bytes(kernel), *measured(kernel, m.L2_HIT)),
@@ -95,6 +96,21 @@ def _rate(kernel: Kernel) -> str:
     if traffic is None or peak is None or not kernel.duration_s:
         return ""
     return f" ({si(traffic / kernel.duration_s, 'B/s')} of {si(peak, 'B/s')})"
+
+
+def _turnarounds(kernel: Kernel, busy_pct: float) -> str:
+    """Explain a memory that is busier than its bytes: it also spends time on other things."""
+    traffic, peak = m.DRAM_BYTES.read(kernel.metrics), ceilings(kernel).get("dram")
+    if traffic is None or not peak or not kernel.duration_s:
+        return ""
+    moved_pct = 100.0 * traffic / kernel.duration_s / peak
+    if moved_pct >= BYTES_EXPLAIN * busy_pct:
+        return ""
+    return (
+        f" The bytes themselves are {moved_pct:.0f} % of the peak rate: the rest of the busy time goes "
+        "to switching between reads and writes and to opening rows, which scattered or mixed traffic "
+        "causes."
+    )
 
 
 def _bytes(kernel: Kernel) -> tuple[Evidence, ...]:

@@ -72,6 +72,7 @@ def fp64_usage(kernel: Kernel) -> Finding | None:
         ),
         refuted_by="results that need more than FP32's 24 bits of mantissa",
         advice=(
+            "First ask whether the results need FP64 at all; if they do, this is the price and nothing is wrong.",
             "Look for accidental doubles: literals without f (0.5), pow/exp/sqrt instead of powf/expf/sqrtf, double parameters. `nvcc -Xptxas -warn-double-usage` lists them.",
             "Where only a sum needs the accuracy, keep that in FP64 (or use compensated summation) and the rest in FP32.",
         ),

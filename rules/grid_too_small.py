@@ -5,7 +5,7 @@ from __future__ import annotations
 from kprof import estimate
 from kprof import metrics as m
 from kprof.evidence import busy, measured
-from kprof.limiter import BUSY_PCT, limiter
+from kprof.limiter import BUSY_PCT, FEW_BLOCKS, limiter
 from kprof.model import Finding, Kernel, Speedup
 from kprof.rule import rule
 
@@ -14,7 +14,7 @@ from kprof.rule import rule
 def grid_too_small(kernel: Kernel) -> Finding | None:
     """## What it detects
 
-    The grid has fewer thread blocks than the GPU has SMs, and no unit is busy.
+    The grid leaves more than a fifth of the SMs without a thread block, and no unit is busy.
 
     ## Why it matters
 
@@ -30,14 +30,15 @@ def grid_too_small(kernel: Kernel) -> Finding | None:
     ## Known problems
 
     Kernels meant to run beside others (streams, graphs) look alike: one kernel at a time is what
-    a profiler sees. Persistent kernels launch one block per SM and do not fire.
+    a profiler sees. Persistent kernels launch about one block per SM and do not
+    fire.
 
     ## References
 
     NVIDIA rule "Small Grid" (LaunchStats section, ncu 2025.3): speed-up at most SMs / blocks.
     """
     blocks, sms = m.GRID_BLOCKS.read(kernel.metrics), m.SM_COUNT.read(kernel.metrics)
-    if not blocks or not sms or blocks >= sms:
+    if not blocks or not sms or blocks >= FEW_BLOCKS * sms:
         return None
     top = limiter(kernel)
     if top is not None and top.pct >= BUSY_PCT:
@@ -56,7 +57,7 @@ def grid_too_small(kernel: Kernel) -> Finding | None:
         estimated_speedup=speedup,
         resource="launch",
         evidence=(
-            *measured(kernel, m.GRID_BLOCKS, sms, "SMs of this GPU"),
+            *measured(kernel, m.GRID_BLOCKS, FEW_BLOCKS * sms, "80 % of this GPU's SMs, kprof"),
             *measured(kernel, m.WAVES),
             *((busy(top),) if top else ()),
         ),

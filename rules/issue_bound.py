@@ -71,6 +71,7 @@ def issue_bound(kernel: Kernel) -> Finding | None:
         "instructions are removed",
         advice=(
             "Give each thread several outputs, so that address and loop arithmetic is shared between them.",
+            "Where neighbouring threads load the same data (stencils, convolutions), tile it in shared memory or registers: fewer loads, fewer addresses.",
             "Use wide loads and stores (float4) and packed math (half2): fewer instructions per value.",
             "Use 32-bit indices, hoist index arithmetic out of loops, replace / and % by constants the compiler knows.",
         ),

@@ -98,6 +98,12 @@ def _advice(kernel: Kernel) -> tuple[str, ...]:
             1,
             f"Bring more warps: achieved occupancy is {achieved:.0f} %; a larger grid or fewer resources per block hides more latency.",
         )
+    waves = m.WAVES.read(kernel.metrics)
+    if waves is not None and waves < 1.0:
+        more.insert(
+            0,
+            f"Launch more blocks: the grid fills {100 * waves:.0f} % of the blocks the SMs can hold at once.",
+        )
     if stalls(kernel).get("lg_throttle", 0.0) > 0.1:
         more.append("The load queue is full (LG throttle): fewer, wider loads.")
     return tuple(more)

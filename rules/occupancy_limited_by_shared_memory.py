@@ -29,7 +29,8 @@ def occupancy_limited_by_shared_memory(kernel: Kernel) -> Finding | None:
 
     ## Known problems
 
-    If other limits tie, reducing shared memory alone changes nothing: they are all named.
+    A grid of less than one wave, or one that reaches less than 60 % of the occupancy it is
+    allowed, cannot use more room and is not judged. If other limits tie, reducing shared memory alone changes nothing: they are all named.
 
     ## References
 

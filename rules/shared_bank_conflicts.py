@@ -5,7 +5,7 @@ from __future__ import annotations
 from kprof import estimate, sharedmem
 from kprof import metrics as m
 from kprof.evidence import OWN, derived, measured, places, where
-from kprof.model import Confidence, Finding, Instruction, Kernel
+from kprof.model import Confidence, Finding, Instruction, Kernel, Speedup
 from kprof.rule import rule
 from kprof.stalls import stalls
 
@@ -72,7 +72,7 @@ def shared_bank_conflicts(kernel: Kernel) -> Finding | None:
         confidence=_confidence(rows),
         headline=_headline(rows, wavefronts / ideal if ideal else None)
         + where(found)
-        + ("" if matters else ", but they do not limit this kernel"),
+        + _but(kernel, speedup, matters=matters),
         detail=f"{100 * excess:.0f} % of the {wavefronts:,.0f} wavefronts through shared memory are conflicts; "
         f"the data stage is {data_stage:.0f} % busy.",
         estimated_speedup=speedup if matters else None,
@@ -90,6 +90,14 @@ def shared_bank_conflicts(kernel: Kernel) -> Finding | None:
         source=found,
         advice=_advice(rows),
     )  # fmt: skip
+
+
+def _but(kernel: Kernel, speedup: Speedup, *, matters: bool) -> str:
+    if not matters:
+        return ", but they do not limit this kernel"
+    if estimate.is_worth_it(speedup):
+        return ""
+    return f"; removing them alone gains nothing: {estimate.next_in_line(kernel, STAGE)}"
 
 
 def _waiting(kernel: Kernel) -> float:

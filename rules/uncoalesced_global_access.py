@@ -6,7 +6,7 @@ from kprof import estimate
 from kprof import metrics as m
 from kprof.evidence import OWN, derived, measured, places, where
 from kprof.limiter import limiter
-from kprof.model import Finding, Instruction, Kernel, Resource
+from kprof.model import Confidence, Finding, Instruction, Kernel, Resource, Speedup
 from kprof.rule import rule
 
 # kprof's own: NVIDIA's rule has no threshold and fires on a single sector. Unsourced.
@@ -66,7 +66,7 @@ def uncoalesced_global_access(kernel: Kernel) -> Finding | None:
     return Finding(
         rule="uncoalesced-global-access",
         severity=estimate.severity(speedup),
-        confidence="high" if speedup.high >= 1.1 else "medium",
+        confidence=_confidence(resource, speedup),
         headline=f"Global accesses move {sectors / ideal:.1f} times the sectors they need"
         f"{where(found)}"
         if ideal
@@ -82,8 +82,7 @@ def uncoalesced_global_access(kernel: Kernel) -> Finding | None:
             *measured(kernel, m.L2_PCT),
             *measured(kernel, m.DRAM_PCT),
         ),
-        refuted_by="an L1 hit rate near 100 % with L2 and device memory idle: then the excess "
-        "never leaves the SM",
+        refuted_by=_REFUTED_IN_L1 if resource == "l1" else _REFUTED_BELOW,
         source=found,
         advice=(
             "Make consecutive threads access consecutive addresses: swap the index order or the data layout (structure of arrays).",
@@ -91,6 +90,22 @@ def uncoalesced_global_access(kernel: Kernel) -> Finding | None:
             "Align rows to 128 bytes (pad the leading dimension).",
         ),
     )
+
+
+_REFUTED_BELOW = (
+    "an L1 hit rate near 100 % with L2 and device memory idle: then the excess never leaves the SM"
+)
+_REFUTED_IN_L1 = (
+    "no change in time when the same number of load instructions is coalesced: then their number "
+    "fills L1, not their pattern"
+)
+
+
+def _confidence(resource: Resource, speedup: Speedup) -> Confidence:
+    # Inside L1 the counters show sectors, the limit is wavefronts: they need not go together.
+    if resource == "l1":
+        return "low"
+    return "high" if speedup.high >= 1.1 else "medium"
 
 
 def _excess(row: Instruction) -> float:

@@ -1,9 +1,10 @@
 // Shows: depthwise 3x3 convolution, one output per thread, everything read from global memory
-// Expect: l1-bandwidth-bound
+// Expect: issue-bound
 // Arguments: [images = 16] [channels = 128] [height = 128] [width = height]
 //
-// Every input is read nine times. The caches catch the repeats, so DRAM is idle while the L1 cache
-// and its load units are busy. tiled.cu reads each input about once.
+// Every input is read nine times. The caches catch the repeats, so DRAM is idle; nine loads with
+// their addresses and bounds checks per output fill the issue slots. tiled.cu reads each input about
+// once and shares the addresses among eight outputs.
 #include "layer.cuh"
 
 constexpr unsigned kBlockRows = 8;

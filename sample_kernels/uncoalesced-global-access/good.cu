@@ -1,5 +1,5 @@
 // Shows: the same fields as a structure of arrays: neighbouring lanes read neighbouring floats
-// Expect: dram-bandwidth-bound
+// Expect: memory-latency-bound
 // Arguments: [records = 1048576]
 #include "records.cuh"
 

@@ -67,6 +67,23 @@ def test_the_bound_is_what_the_sample_is_built_for(depth: str, name: str, bound:
     assert diagnosed(depth, name).bound == bound
 
 
+def announced(name: str) -> str:
+    """Return what a sample's header says it is expected to show."""
+    topic, _, file = name.rpartition("-")
+    text = (SAMPLES / topic / f"{file}.cu").read_text(encoding="utf-8")
+    return next(line for line in text.splitlines() if line.startswith("// Expect: "))[11:]
+
+
+@every_depth
+@pytest.mark.parametrize("name", names())
+def test_the_header_of_a_sample_says_what_comes_out(depth: str, name: str) -> None:
+    said = announced(name)
+    if said.startswith("none of the memory rules"):
+        assert first(diagnosed(depth, name)) in {"compute-bound", "issue-bound"}
+    else:
+        assert first(diagnosed(depth, name)) == said.split(",")[0].split(" ")[0]
+
+
 def line_that_reads_a_column() -> int:
     lines = (SAMPLES / "transpose" / "unpadded.cu").read_text(encoding="utf-8").splitlines()
     (found,) = (

@@ -83,6 +83,7 @@ UNCOALESCED = (
         "uncoalesced-global-access",
         "L1 serves the excess but is the limit",
         kernel({L1: 70.0}, HALF_READ),
+        confidence="low",
     ),
     Case(
         "uncoalesced-global-access",

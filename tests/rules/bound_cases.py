@@ -38,7 +38,7 @@ MMA = {"HMMA": 1.0}
 GROUP = {"HGMMA.64x128x16.F32": 1.0}
 
 DRAM_BOUND = (
-    Case("dram-bandwidth-bound", "60 %", kernel({DRAM: 60.0}), "medium", "60 % of its peak"),
+    Case("dram-bandwidth-bound", "60 %", kernel({DRAM: 60.0}), "medium", "60 % busy"),
     Case("dram-bandwidth-bound", "59.99 %", kernel({DRAM: 59.99}), SILENT),
     Case("dram-bandwidth-bound", "near its roof", kernel({DRAM: 79.99}), "low"),
     Case("dram-bandwidth-bound", "at its roof", kernel({DRAM: 80.0}), "info"),
@@ -213,8 +213,9 @@ def _grid(blocks: float) -> dict[str, float]:
 GRID = (
     Case("grid-too-small", "8 blocks", kernel(metrics=_grid(8.0)), "high", "8 blocks for 132 SMs"),
     Case("grid-too-small", "half the SMs", kernel(metrics=_grid(66.0)), "high"),
-    Case("grid-too-small", "a few SMs idle", kernel(metrics=_grid(128.0)), "info"),
-    Case("grid-too-small", "one SM idle", kernel(metrics=_grid(131.0)), SILENT),
+    Case("grid-too-small", "a fifth of the SMs idle", kernel(metrics=_grid(105.0)), "medium"),
+    Case("grid-too-small", "fewer SMs idle", kernel(metrics=_grid(106.0)), SILENT),
+    Case("grid-too-small", "about one block per SM", kernel(metrics=_grid(128.0)), SILENT),
     Case("grid-too-small", "persistent", kernel(metrics=_grid(132.0)), SILENT),
     Case("grid-too-small", "no grid", kernel(metrics=_grid(0.0)), SILENT),
     Case("grid-too-small", "59.99 % busy", kernel({L2: 59.99}, _grid(8.0))),

@@ -99,7 +99,12 @@ TIED = SUFFERS | {f"{LIMIT}registers": 2.0, f"{LIMIT}shared_mem": 2.0}
 
 def _occupancy(rule: str, metrics: dict[str, float]) -> tuple[Case, ...]:
     def case(title: str, expected: str, *, unit: float = 5.0, **changes: float) -> Case:
-        renamed = {"theoretical": THEORETICAL, "eligible": ELIGIBLE}
+        renamed = {
+            "theoretical": THEORETICAL,
+            "eligible": ELIGIBLE,
+            "waves": "launch__waves_per_multiprocessor",
+            "achieved": "sm__warps_active.avg.pct_of_peak_sustained_active",
+        }
         changed = {renamed.get(name, name): value for name, value in changes.items()}
         return Case(rule, title, kernel({DRAM: unit}, metrics | changed), expected)
 
@@ -117,6 +122,10 @@ def _occupancy(rule: str, metrics: dict[str, float]) -> tuple[Case, ...]:
         Case(rule, "30 % waits for data", kernel(metrics=metrics | waits)),
         Case(rule, "less waits for data", kernel(metrics=metrics | busy), SILENT),
         case("a small grid", SILENT, launch__grid_size=8.0),
+        case("one wave", FIRES, waves=1.0),
+        case("less than a wave cannot use more room", SILENT, waves=0.99),
+        case("60 % of what is allowed", FIRES, achieved=15.0),
+        case("far fewer warps than allowed", SILENT, achieved=14.9),
         Case(
             rule,
             "registers change at run time",

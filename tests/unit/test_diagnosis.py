@@ -157,3 +157,13 @@ def test_findings_are_ordered_by_the_limit() -> None:
     cause = replace(FOUND, rule="cause", estimated_speedup=Speedup(1.0, 2.0))
     report = one(kernel({DRAM: 80.0}), rule_of("a", limit), rule_of("b", cause))
     assert [item.rule for item in report.findings] == ["cause", "dram-bandwidth-bound"]
+
+
+def test_severity_is_taken_back_where_it_cannot_matter() -> None:
+    high = replace(FOUND, severity="high")
+    assert one(kernel(duration_s=5e-6), rule_of("r", high)).findings[0].severity == "high"
+    assert one(kernel(duration_s=4.9e-6), rule_of("r", high)).findings[0].severity == "low"
+    unsure = replace(high, confidence="low")
+    assert one(kernel(), rule_of("r", unsure)).findings[0].severity == "medium"
+    note = replace(FOUND, severity="info", confidence="low")
+    assert one(kernel(duration_s=1e-6), rule_of("r", note)).findings[0].severity == "info"

@@ -232,8 +232,10 @@ def test_a_short_idle_kernel_is_launch_bound(seconds: float, expected: str) -> N
     assert bound(kernel(metrics=FULL_GRID, duration_s=seconds)) == expected
 
 
-@pytest.mark.parametrize(("blocks", "expected"), [(131.0, "launch"), (132.0, "latency")])
-def test_fewer_blocks_than_sms_is_launch_bound(blocks: float, expected: str) -> None:
+@pytest.mark.parametrize(("blocks", "expected"), [(105.0, "launch"), (106.0, "latency")])
+def test_a_grid_that_leaves_a_fifth_of_the_sms_empty_is_launch_bound(
+    blocks: float, expected: str
+) -> None:
     grid = {"launch__grid_size": blocks, "launch__sm_count": 132.0}
     assert bound(kernel(metrics=grid)) == expected
 

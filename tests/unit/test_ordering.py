@@ -48,6 +48,11 @@ def test_a_cause_worth_less_than_what_is_left_comes_after() -> None:
     ]
 
 
+def test_an_uncertain_cause_does_not_lead() -> None:
+    cause = finding("layout", "dram", 2.0, confidence="low")
+    assert names("dram", LIMIT, cause) == ["dram-bandwidth-bound", "layout"]
+
+
 @pytest.mark.parametrize(("high", "first"), [(1 / 0.9, "layout"), (1 / 0.901, "limit")])
 def test_a_cause_must_save_a_tenth(high: float, first: str) -> None:
     roof = finding("dram-bandwidth-bound", "dram")

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from kprof.model import Kernel, Roofline
+from kprof.model import Flops, Kernel, Roofline
 from kprof.quality import CHECKS, quality
+from kprof.roofline import roofline
 from tests.kernels import CLOCK, DRAM, L1_HIT, L2, WAVEFRONTS, counted, kernel, row
 
 HARDWARE = "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum"
@@ -73,10 +74,10 @@ def test_hit_rates_above_all(metric: str) -> None:
 @pytest.mark.parametrize(
     ("hardware", "sass", "doubt"),
     [
-        (20_000.0, 10_000.0, False),
-        (20_001.0, 10_000.0, True),
-        (5_000.0, 10_000.0, False),
-        (4_999.0, 10_000.0, True),
+        (100_000.0, 10_000.0, False),
+        (100_001.0, 10_000.0, True),
+        (2_000.0, 20_000.0, False),
+        (1_999.0, 20_000.0, True),
         (9_999.0, 100.0, False),  # too few to compare
         (50_000.0, 0.0, False),
         (0.0, 50_000.0, False),
@@ -112,6 +113,16 @@ def test_few_samples(samples: float, doubt: list[str]) -> None:
     assert checks(kernel(metrics={"smsp__pcsamp_sample_count": samples})) == doubt
 
 
+@pytest.mark.parametrize(
+    ("samples", "words"), [(0.0, "0 warp samples are"), (1.0, "1 warp sample is")]
+)
+def test_one_sample_is_singular(samples: float, words: str) -> None:
+    notes = quality(kernel(metrics={"smsp__pcsamp_sample_count": samples}), Roofline())
+    assert [note.message for note in notes if note.check == "few-samples"] == [
+        f"{words} too few to speak of stall reasons"
+    ]
+
+
 def test_no_line_information() -> None:
     bare = kernel(instructions=(row("LDG", 0),))
     assert checks(bare) == ["no-line-info"]
@@ -144,4 +155,18 @@ def test_constants_loaded_by_half_instructions(
     doubtful: bool,
 ) -> None:
     item = kernel(metrics=counted(fp16=halves), opcodes=opcodes)
-    assert ("fp16-constants" in checks(item)) is doubtful
+    found = [note.check for note in quality(item, roofline(item))]
+    assert ("fp16-constants" in found) is doubtful
+
+
+def test_halves_that_hardly_count_are_not_mentioned() -> None:
+    few = counted(fp32=(0.0, 0.0, 1e6), fp16=(0.0, 0.0, 32.0))
+    item = kernel(metrics=few, opcodes={"HFMA2": 1.0, "FFMA": 1e6})
+    assert "fp16-constants" not in [note.check for note in quality(item, roofline(item))]
+
+
+def test_tensor_work_without_a_tensor_roof() -> None:
+    work = Roofline(flops=Flops(tensor={"fp16": 1e9}), ceilings={"fp32": 1e12})
+    assert checks(kernel(), work) == ["above-roof"]
+    roofs = {"fp32": 1e12, "tensor_fp16": 1e14}
+    assert checks(kernel(), Roofline(flops=work.flops, ceilings=roofs)) == []
