@@ -105,7 +105,7 @@ def not_evaluated(kernels: Sequence[KernelReport]) -> Iterator[str]:
     if len(kernels) > 1 and min(rules.values()) == len(kernels):
         where = " on any kernel"
     yield f"Not evaluated{where}: {one_line(', '.join(sorted(rules)))}"
-    yield f"for want of: {one_line(', '.join(missing))}"
+    yield f"data not in the report: {one_line(', '.join(missing))}"
 
 
 def _most_missed(kernels: Iterable[KernelReport]) -> list[str]:

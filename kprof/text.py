@@ -10,15 +10,10 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kprof.kernel_text import (
-    EVIDENCE,
-    details,
-    headline,
-    kernel_block,
-    not_evaluated,
-    one_line,
-)
-from kprof.model import KernelReport, Report
+from kprof.collection_text import collected
+from kprof.doubts import doubts
+from kprof.kernel_text import details, headline, kernel_block, not_evaluated, one_line
+from kprof.model import Report
 from kprof.names import short
 from kprof.ranking import Group, gpu_time, ranked
 from kprof.units import UNKNOWN, count, percent, share, si
@@ -60,7 +55,7 @@ def summary(report: Report, *, width: int = 80, color: bool = False, verbose: in
 
 def _parts(report: Report, width: int, verbose: int) -> Iterator[RenderableType]:
     yield _title(report)
-    yield Text(_collected(report), style="dim")
+    yield Text(one_line(collected(report)), style="dim")
     yield from (Text(f"! {one_line(note)}", style="yellow") for note in _warnings(report))
     groups = ranked(report)
     if not groups:
@@ -73,9 +68,13 @@ def _parts(report: Report, width: int, verbose: int) -> Iterator[RenderableType]
         yield Text(_rest(groups[len(shown) :]), style="dim")
     silent = () if verbose else tuple(group for group in groups if _is_silent(group))
     telling = groups if verbose else tuple(group for group in groups if not _is_silent(group))
-    for group in _discussed(telling, verbose):
+    discussed = tuple(_discussed(telling, verbose))
+    for group in discussed:
         yield Text("")
         yield from kernel_block(group, width, verbose)
+    if len(discussed) < len(telling):
+        yield Text("")
+        yield Text(_undiscussed(len(telling) - len(discussed)), style="dim")
     if silent:
         yield Text("")
         yield Text(_unknown(silent, len(report.kernels)))
@@ -83,7 +82,7 @@ def _parts(report: Report, width: int, verbose: int) -> Iterator[RenderableType]
         yield Text("")
         yield headline(finding)
         yield details(finding, verbose)
-    yield from _closing(report, verbose)
+    yield from _closing(report, groups, verbose)
 
 
 def _title(report: Report) -> Text:
@@ -98,21 +97,6 @@ def _title(report: Report) -> Text:
     if untimed:
         facts.append(f"{count(untimed, 'kernel')} without a duration")
     return Text.assemble((one_line(Path(report.source.path).name), "bold"), ": " + ", ".join(facts))
-
-
-def _collected(report: Report) -> str:
-    how = report.collection
-    clocks = {"none": "clocks not locked", "base": "clocks locked to base"}
-    caches = {"all": "caches flushed before each pass", "none": "caches kept warm"}
-    passes = None if how.passes is None else f"{how.passes} pass{'es' if how.passes != 1 else ''}"
-    facts = [
-        f"ncu {report.source.ncu_version or 'version unknown'}",
-        how.depth and f"depth {how.depth}",
-        passes,
-        clocks.get(how.clock_control or "", "clock control unknown"),
-        caches.get(how.cache_control or "", "cache control unknown"),
-    ]
-    return one_line(", ".join(fact for fact in facts if fact))
 
 
 def _warnings(report: Report) -> Iterator[str]:
@@ -164,6 +148,10 @@ def _discussed(groups: Sequence[Group], verbose: int) -> Iterator[Group]:
         yield group
 
 
+def _undiscussed(kernels: int) -> str:
+    return f"{kernels:,} more kernel{'s: -v shows them' if kernels > 1 else ': -v shows it'}"
+
+
 def _is_silent(group: Group) -> bool:
     kernel = group.kernel
     return kernel.bound == "unknown" and not kernel.findings and not kernel.clear
@@ -178,22 +166,12 @@ def _unknown(groups: Sequence[Group], kernels: int) -> str:
     )
 
 
-def _closing(report: Report, verbose: int) -> Iterator[RenderableType]:
+def _closing(report: Report, groups: Sequence[Group], verbose: int) -> Iterator[RenderableType]:
     if verbose:
         return
-    doubts = [Text(line, style="yellow") for line in _doubts(report.kernels)]
+    notes = [Text(f"! {one_line(line)}", style="yellow") for line in doubts(groups)]
     missing = [Text(line, style="dim") for line in not_evaluated(report.kernels)]
-    for lines in (doubts, missing):
+    for lines in (notes, missing):
         if lines:
             yield Text("")
             yield from lines
-
-
-def _doubts(kernels: Sequence[KernelReport]) -> Iterator[str]:
-    """Say each kind of doubt about the data once, with the kernels it concerns."""
-    notes = [(kernel.index, note) for kernel in kernels for note in kernel.quality]
-    for check in dict.fromkeys(note.check for _, note in notes):
-        message = next(note.message for _, note in notes if note.check == check)
-        concerned = [f"#{index}" for index, note in notes if note.check == check]
-        more = f" and {len(concerned) - EVIDENCE} more" if len(concerned) > EVIDENCE else ""
-        yield f"! {', '.join(concerned[:EVIDENCE])}{more}: {one_line(message)}"

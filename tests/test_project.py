@@ -36,7 +36,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
     frozenset({"diagnosis", "estimate", "occupancy_rule", "ordering", "quality"}),
     frozenset(
-        {"annotations", "export", "figures", "frame", "html", "kernel_text", "markdown", "markers",
+        {"annotations", "collection_text", "doubts", "export", "figures", "frame", "html",
+         "kernel_text", "markdown", "markers",
          "page", "plane", "ranking", "sketch", "text", "unplaced"}
     ),
     frozenset({"", "analysis", "api", "formats", "schema"}),  # "" is kprof/__init__.py

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
 
-from kprof.cli import delivery, options
+from kprof.cli import delivery, options, threshold
 from kprof.cli.delivery import Destination
 from kprof.errors import KprofError
 from kprof.formats import Job
@@ -150,11 +150,8 @@ def _deliver(job: Job, to: Destination, *, open_page: bool, quiet: bool) -> None
 def _status(job: Job, fail_on: str) -> int:
     if job.failures:
         return COULD_NOT
-    reached = any(options.at_least(severity, fail_on) for severity in _severities(job.reports))
-    return THRESHOLD if reached else 0
-
-
-def _severities(reports: Iterable[Report]) -> Iterable[str]:
-    for report in reports:
-        yield from (finding.severity for finding in report.findings)
-        yield from (f.severity for kernel in report.kernels for f in kernel.findings)
+    reason = threshold.failing(job.reports, fail_on)
+    if reason is None:
+        return 0
+    click.echo(reason, err=True)
+    return THRESHOLD

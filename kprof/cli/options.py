@@ -96,10 +96,3 @@ def terminal_width() -> int:
 def colored(*, no_color: bool) -> bool:
     """Say whether results on stdout may carry colour."""
     return not no_color and not os.environ.get("NO_COLOR") and sys.stdout.isatty()
-
-
-def at_least(severity: str, threshold: str) -> bool:
-    """Say whether a severity reaches a threshold of ``--fail-on``; ``info`` never does."""
-    if threshold == "never" or severity not in SEVERITIES:
-        return False
-    return SEVERITIES.index(severity) <= SEVERITIES.index(threshold)

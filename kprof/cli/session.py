@@ -16,6 +16,7 @@ import click
 
 from kprof import output
 from kprof.cli import options as shared
+from kprof.cli import threshold
 from kprof.cli.live import progress
 from kprof.collect import failures, find, preflight
 from kprof.collect.command import Options, ncu_argv, shell
@@ -201,7 +202,11 @@ def _status(report: Report, collected: Collected, settings: Settings) -> int:
         return 128 + collected.signum
     if _ending(collected):
         return 2
-    return 1 if _reached(report, settings.fail_on) else 0
+    reason = threshold.failing([report], settings.fail_on)
+    if reason is None:
+        return 0
+    click.echo(reason, err=True)
+    return 1
 
 
 def _ending(collected: Collected) -> tuple[str, ...]:
@@ -216,11 +221,6 @@ def _ending(collected: Collected) -> tuple[str, ...]:
     if collected.status != 0:
         return (f"ncu ended with {failures.exit_text(collected.status)}; {kept}",)
     return ()
-
-
-def _reached(report: Report, fail_on: str) -> bool:
-    findings = [*report.findings, *(f for kernel in report.kernels for f in kernel.findings)]
-    return any(shared.at_least(finding.severity, fail_on) for finding in findings)
 
 
 def _say(settings: Settings, line: str) -> None:

@@ -6,6 +6,7 @@ import io
 import json
 import lzma
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -215,6 +216,34 @@ def test_a_threshold_that_is_reached_is_status_1(recorded: Path) -> None:
     for level in ("high", "medium", "low"):
         assert kprof("analyze", recorded, "--fail-on", level).returncode == 1
     assert kprof("analyze", recorded, "--fail-on", "never").returncode == 0
+
+
+def test_a_threshold_that_is_reached_says_by_what(recorded: Path, tmp_path: Path) -> None:
+    document = json.loads(kprof("analyze", recorded, "--format", "json").stdout)
+    kernels = [
+        k for k in document["kernels"] if any(f["severity"] == "high" for f in k["findings"])
+    ]
+    (first, *_) = kernels
+    rule = next(f["rule"] for f in first["findings"] if f["severity"] == "high")
+    done = kprof("analyze", recorded, "--fail-on", "high", "--format", "json", "-q")
+    (line,) = done.stderr.splitlines()
+    assert re.match(r"Failing: \d+ findings? of severity high: ", line)
+    assert f"{rule} in #{first['index']} " in line
+    assert json.loads(done.stdout) == document
+    (lower,) = kprof("analyze", recorded, "--fail-on", "low").stderr.splitlines()
+    assert " of severity low or above: " in lower
+    several = tmp_path / "several"
+    several.mkdir()
+    for name in ("one", "two"):
+        shutil.copy(recorded, several / f"{name}{''.join(recorded.suffixes)}")
+    (both,) = kprof("analyze", several, "--fail-on", "high").stderr.splitlines()
+    assert " of one, " in both
+    assert "of two" in both
+
+
+def test_a_threshold_that_is_not_reached_says_nothing(recorded: Path) -> None:
+    done = kprof("analyze", recorded, "--fail-on", "high", "--rules", "fp64-usage")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_failed_input_outweighs_a_threshold(recorded: Path, tmp_path: Path) -> None:

@@ -213,7 +213,9 @@ def test_fail_on_reaches_status_1_only_with_findings(kprof: Run) -> None:
     report = json.loads(Path("kprof-t/report.json").read_text())
     severe = {f["severity"] for k in report["kernels"] for f in k["findings"]}
     expected = 1 if severe & {"high", "medium", "low"} else 0
-    assert kprof("--fail-on", "low", target).returncode == expected
+    done = kprof("--fail-on", "low", target)
+    assert done.returncode == expected
+    assert ("Failing: " in done.stderr) == bool(expected)
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from kprof.cli.rules import rules
-from kprof.rule import registry
+from kprof.rule import registry, select
 
 KPROF = Path(sys.executable).with_name("kprof")
 OWN = '''
@@ -51,8 +51,22 @@ def test_one_rule_is_explained_with_what_it_needs() -> None:
     assert done.output.startswith(f"# {rule.name}\n")
     assert rule.doc in done.output
     for quantity in rule.requires:
-        assert f"`{quantity.name}`" in done.output
+        assert f"- `{quantity.name}`" in done.output
         assert quantity.ways[0].metrics[0] in done.output
+
+
+def test_long_lists_of_metrics_are_cut_and_fit_the_terminal() -> None:
+    named = ["shared-bank-conflicts"]
+    (quantity,) = (q for q in select(registry(), named)[0].requires if q.name == "l1_data_pct")
+    short, full = (CliRunner().invoke(rules, [*named, *more]).output for more in ([], ["-v"]))
+    needs = short[short.index("## What it needs") :]
+    assert [name in needs for name in quantity.names] == [n < 4 for n in range(len(quantity.names))]
+    left = len(quantity.names) - 4
+    assert f"... and {left} more (-v, or docs/metrics.md)" in " ".join(needs.split())
+    assert all(name in full for name in quantity.names)
+    assert "more (-v" not in full
+    for text in (needs, full[full.index("## What it needs") :]):
+        assert max(map(len, text.splitlines())) <= 80
 
 
 def test_underscores_are_forgiven() -> None:

@@ -39,7 +39,7 @@ def test_unknown_stays_unknown(report: Report, unmeasured: KernelReport) -> None
     text = summary(replace(report, kernels=(unmeasured,), collection=Collection()), width=200)
     assert "1  unknown  unknown  Unknown  unknown" in " ".join(text.split("\n"))
     assert "GPU time unknown" in text
-    assert "clock control unknown" in text
+    assert "clock and cache control not recorded" in " ".join(text.split())
     assert "What limits each kernel is unknown" in text
     assert " 0 " not in text
 
@@ -69,7 +69,7 @@ def test_rules_without_data_are_named_with_what_they_lack(
     lacking = tuple(Skipped(f"rule-{n}", (f"metric_{n}", "common")) for n in range(12))
     text = summary(replace(report, kernels=(replace(transpose, skipped=lacking),)), width=400)
     assert "Not evaluated: rule-0, rule-1, rule-10" in text
-    assert "for want of: common, metric_0" in text
+    assert "data not in the report: common, metric_0" in text
     assert "5 more" in text
 
 
@@ -99,6 +99,65 @@ def test_a_doubt_is_told_once_with_the_kernels_it_concerns(
     assert summary(replace(report, kernels=kernels), verbose=1).count("! Too short") == 5
 
 
+def test_a_doubt_with_other_numbers_is_told_of_the_kernel_with_most_gpu_time(
+    report: Report, transpose: KernelReport
+) -> None:
+    def clocked(index: int, ghz: str, duration_s: float) -> KernelReport:
+        note = QualityNote("clock-state", f"SM clock was {ghz} GHz")
+        return replace(
+            transpose, index=index, demangled=f"k{index}", duration_s=duration_s, quality=(note,)
+        )
+
+    short = [clocked(index, "0.78", 1e-6) for index in range(4)]
+    kernels = (*short, clocked(4, "1.28", 1e-3), clocked(5, "1.28", 1e-5))
+    text = summary(replace(report, kernels=kernels), width=200)
+    assert (
+        "! #4, #5: SM clock was 1.28 GHz (likewise, with other numbers: #0, #1, #2 and 1 more; "
+        "-v shows them)\n"
+    ) in text
+    assert "0.78" not in text
+
+
+def test_a_doubt_in_other_words_is_not_passed_off_as_other_numbers(
+    report: Report, transpose: KernelReport
+) -> None:
+    notes = (QualityNote("above-roof", "dram reads 101 %"), QualityNote("above-roof", "l2 moved"))
+    kernels = tuple(
+        replace(transpose, index=n, demangled=f"k{n}", quality=(note,))
+        for n, note in enumerate(notes)
+    )
+    text = summary(replace(report, kernels=kernels), width=200)
+    assert "! #0: dram reads 101 % (likewise, with other details: #1; -v shows them)" in text
+
+
+def test_one_kernel_beyond_the_discussed_is_counted_too(
+    report: Report, transpose: KernelReport
+) -> None:
+    small = replace(transpose, index=1, demangled="small", duration_s=1e-6)
+    text = summary(replace(report, kernels=(transpose, small)))
+    assert "\n1 more kernel: -v shows it\n" in text
+
+
+@pytest.mark.parametrize(
+    ("collection", "words"),
+    [
+        (Collection(9, "standard", "kernel", "none", "all"),
+         "depth standard, 9 passes, clocks not locked, caches flushed before each pass"),
+        (Collection(1, "sections", None, None, "none"),
+         "collected with ncu's sections, 1 pass, caches kept warm, clock control not recorded"),
+        (Collection(None, "survey", None, "reset", None),
+         "durations only, clock control reset, cache control not recorded"),
+        (Collection(), "ncu 2025.3.1.0, clock and cache control not recorded"),
+    ],
+)  # fmt: skip
+def test_how_it_was_collected_is_said_as_far_as_it_is_recorded(
+    report: Report, collection: Collection, words: str
+) -> None:
+    source = replace(report.source, ncu_version="2025.3.1.0")
+    text = summary(replace(report, source=source, collection=collection), width=200)
+    assert text.splitlines()[1].endswith(words)
+
+
 def test_text_with_markup_is_shown_as_it_is(report: Report, transpose: KernelReport) -> None:
     odd = replace(transpose, quality=(QualityNote("x", "[bold]not bold[/bold] :smile:\nline"),))
     text = summary(replace(report, kernels=(odd,)))
@@ -118,9 +177,11 @@ def test_many_kernels_show_the_top_and_count_the_rest(
     assert "kernel_10" not in text
     assert "and 30 more, 33.9 % of the time (-v lists all)" in text
     assert text.count("shared-bank-conflicts") == 5
+    assert "\n35 more kernels: -v shows them\n" in text
     everything = summary(many, width=100, verbose=1)
     assert "kernel_39" in everything
     assert everything.count("HIGH shared-bank-conflicts") == 40
+    assert "-v shows" not in everything
 
 
 def test_alike_launches_are_one_row(many: Callable[[int], Report]) -> None:

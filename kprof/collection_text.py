@@ -1,0 +1,30 @@
+"""How a report was collected, in one line: what is recorded, and what is not."""
+
+from __future__ import annotations
+
+from kprof.model import Collection, Report
+
+_DEPTHS = {"sections": "collected with ncu's sections", "survey": "durations only"}
+_CLOCKS = {"none": "clocks not locked", "base": "clocks locked to base"}
+_CACHES = {"all": "caches flushed before each pass", "none": "caches kept warm"}
+
+
+def collected(report: Report) -> str:
+    """Say with what, how deep and under which conditions the kernels were measured."""
+    how = report.collection
+    facts = [
+        f"ncu {report.source.ncu_version or 'version unknown'}",
+        how.depth and _DEPTHS.get(how.depth, f"depth {how.depth}"),
+        how.passes and f"{how.passes} pass{'es' if how.passes != 1 else ''}",
+        *_conditions(how),
+    ]
+    return ", ".join(fact for fact in facts if fact)
+
+
+def _conditions(how: Collection) -> list[str]:
+    settings = (("clock", how.clock_control, _CLOCKS), ("cache", how.cache_control, _CACHES))
+    known = [
+        words.get(value, f"{name} control {value}") for name, value, words in settings if value
+    ]
+    missing = " and ".join(name for name, value, _ in settings if not value)
+    return [*known, f"{missing} control not recorded"] if missing else known
