@@ -1,6 +1,7 @@
-"""Take the README's picture of the page: ``python docs/make_screenshot.py REPORT [PICTURE]``.
+"""Take the README's picture of the page: ``python docs/make_screenshot.py [REPORT [PICTURE]]``.
 
-REPORT is anything ``kprof analyze`` reads; PICTURE is ``docs/report.png`` unless named. Needs
+REPORT is anything ``kprof analyze`` reads, without it the recording that ``kprof demo`` replays
+where there is no GPU; PICTURE is ``docs/report.png`` unless named. Needs
 playwright, pillow (``pip install --group docs``) and Chromium (``KPROF_CHROMIUM``, or on PATH).
 """
 
@@ -18,6 +19,8 @@ from PIL import Image
 from playwright.sync_api import Page, sync_playwright
 
 import kprof
+from kprof.cli import demo  # noqa: TID251 - shows what the command shows
+from kprof.model import Report
 
 WIDTH, HEIGHT = 1280, 1600  # px
 LARGEST = 400_000  # byte; the README is read on slow lines too
@@ -57,10 +60,16 @@ def quantized(picture: bytes) -> bytes:
     sys.exit(f"the picture takes {out.tell():,} B with {COLOURS[-1]} colours, over {LARGEST:,} B")
 
 
+def _report(path: Path | None) -> Report:
+    if path is None:
+        return demo.recorded("no NVIDIA GPU was found")
+    return kprof.diagnose(kprof.load(path))
+
+
 def main() -> None:
     """Render the report, take its picture and put it in place."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("report", type=Path)
+    parser.add_argument("report", type=Path, nargs="?", help="the demo's recording if left out")
     default = Path(__file__).with_name("report.png")
     parser.add_argument("picture", type=Path, nargs="?", default=default)
     parser.add_argument("--height", type=int, default=HEIGHT, help="px of the page to show")
@@ -70,7 +79,7 @@ def main() -> None:
         sys.exit("no Chromium: apt-get install chromium, or set KPROF_CHROMIUM")
     with tempfile.TemporaryDirectory() as folder:
         page_file = Path(folder, "report.html")
-        kprof.render(kprof.diagnose(kprof.load(arguments.report)), page_file)
+        kprof.render(_report(arguments.report), page_file)
         picture = quantized(shoot(page_file, browser, arguments.height))
     beside = arguments.picture.with_suffix(".new")
     beside.write_bytes(picture)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kprof.markers import shape
+from kprof.model import KernelReport
 from kprof.names import short
 from kprof.plane import LEVELS, Plane, Point, Roof, plain, powers
 from kprof.units import percent, share, si
@@ -127,7 +128,12 @@ def _markers(plane: Plane, bound: str, points: Sequence[Point]) -> dict[str, Any
             "opacity": 0.82,
             "line": {"width": 1.2},
         },
-        "meta": {"kind": "kernels", "bound": bound, "x": x},
+        "meta": {
+            "kind": "kernels",
+            "bound": bound,
+            "x": x,
+            "narrow": [_narrow_hover(point) for point in points],
+        },
     }
 
 
@@ -141,21 +147,33 @@ def marker_size(point: Point) -> float:
 
 
 def _hover(point: Point) -> str:
-    # plotly reads a little HTML in hover text: the name must not be taken for markup.
     kernel = point.entry.kernel
-    name = (
-        short(kernel.demangled or kernel.name, 60)
-        .replace("&", "&amp;")
-        .replace("<", "&lt;")
-        .replace(">", "&gt;")
-    )
-    roofline = kernel.roofline
-    roof = percent(roofline.roof_pct) if roofline else percent(None)
     doubt = "<br>above its roof: read with care" if point.doubtful else ""
     return (
-        f"<b>{name}</b><br>{si(kernel.duration_s, 's')}, {share(point.entry.share)} of GPU time"
-        f"<br>{bound_label(kernel.bound)}, {roof} of its roof<br>{si(point.flops_per_s, 'FLOP/s')}{doubt}"
+        f"{_title(kernel, 60)}<br>{si(kernel.duration_s, 's')}, {share(point.entry.share)} of GPU time"
+        f"<br>{bound_label(kernel.bound)}, {_of_roof(kernel)}<br>{si(point.flops_per_s, 'FLOP/s')}{doubt}"
     )
+
+
+def _narrow_hover(point: Point) -> str:
+    """Say less, in lines short enough for half a phone's width."""
+    kernel = point.entry.kernel
+    doubt = "<br>above its roof" if point.doubtful else ""
+    return (
+        f"{_title(kernel, 15)}<br>{si(kernel.duration_s, 's')}<br>{bound_label(kernel.bound)}"
+        f"<br>{_of_roof(kernel)}<br>{si(point.flops_per_s, 'FLOP/s')}{doubt}"
+    )
+
+
+def _title(kernel: KernelReport, width: int) -> str:
+    # plotly reads a little HTML in hover text: the name must not be taken for markup.
+    name = short(kernel.demangled or kernel.name, width)
+    name = name.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+    return f"<b>#{kernel.index} {name}</b>"
+
+
+def _of_roof(kernel: KernelReport) -> str:
+    return f"{percent(kernel.roofline.roof_pct if kernel.roofline else None)} of its roof"
 
 
 def _layout(plane: Plane) -> dict[str, Any]:

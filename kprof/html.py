@@ -48,6 +48,7 @@ def render(report: Report) -> str:
         untimed=sum(kernel.duration_s is None for kernel in report.kernels),
         bounds=page.by_bound(report),
         starters=page.starters(shown, total),
+        least=page.LEAST,
         tally=page.tally(report),
         names={kernel.index: called(kernel, 48) for kernel in report.kernels},
         rooflines=[(plane, sketch(plane)) for plane in rooflines],
@@ -101,6 +102,8 @@ def _environment() -> Environment:
     for text in (
         words.bound_label,
         words.roof_label,
+        words.traffic_label,
+        words.unit_label,
         words.spoken,
         words.stall_meaning,
         words.verdict,

@@ -12,6 +12,7 @@ from kprof.ranking import Group, gpu_time, ranked
 GROUP_ABOVE = 200  # kernels; longer lists show launches with one verdict as one entry
 DETAILED = 150  # entries with a section of their own; the rest keep their row in the overview
 STARTERS = 5
+LEAST = 0.001  # of the GPU time; a fix that saves less is no place to start
 # Quality notes that cast no doubt on the numbers that are there.
 CONTEXT = {"clock-state", "fp16-constants", "incomplete-levels", "no-line-info"}
 
@@ -82,6 +83,21 @@ class Starter:
     high_share: float
 
 
+@dataclass(frozen=True, slots=True)
+class Starters:
+    """Where to start, and how much is not said.
+
+    Attributes:
+        listed: largest saving first.
+        further: how many rules come after those.
+        minor: how many rules would save less than ``LEAST`` of the GPU time.
+    """
+
+    listed: tuple[Starter, ...] = ()
+    further: int = 0
+    minor: int = 0
+
+
 def known(value: float | None) -> float | None:
     """Return the value, or None for a number that is not finite."""
     return value if value is not None and math.isfinite(value) else None
@@ -130,13 +146,13 @@ def tally(report: Report) -> dict[str, int]:
     return {severity: sum(f.severity == severity for f in found) for severity in severities}
 
 
-def starters(shown: Sequence[Entry], total_s: float | None) -> tuple[Starter, ...]:
+def starters(shown: Sequence[Entry], total_s: float | None) -> Starters:
     """List the fixes worth most, by the time their estimates say could be saved.
 
     Only the first finding of a kernel counts: the estimates of one kernel overlap.
     """
     if not total_s:
-        return ()
+        return Starters()
     by_rule: dict[str, list[tuple[float, float, Entry]]] = {}
     for entry in shown:
         saving = _saving(entry)
@@ -144,7 +160,9 @@ def starters(shown: Sequence[Entry], total_s: float | None) -> tuple[Starter, ..
             by_rule.setdefault(entry.kernel.findings[0].rule, []).append((*saving, entry))
     found = [_starter(savings, total_s) for savings in by_rule.values()]
     found.sort(key=lambda item: (-item.high_s, item.finding.rule))
-    return tuple(found[:STARTERS])
+    worth = [item for item in found if item.high_share >= LEAST]
+    listed = tuple(worth[:STARTERS])
+    return Starters(listed, len(worth) - len(listed), len(found) - len(worth))
 
 
 def _saving(entry: Entry) -> tuple[float, float] | None:

@@ -9,22 +9,30 @@ from kprof.model import KernelReport
 from kprof.page import Entry, known
 from kprof.words import roof_label
 
+Why = tuple[str, str]  # of one kernel, of several
+
 
 @dataclass(frozen=True, slots=True)
 class Unplaced:
     """Entries that are not on a chart for one reason.
 
     Attributes:
-        reason: completes "not on the chart because ...".
+        why: completes "not on the chart because ...", for one kernel and for several.
         entries: largest share of time first.
         level: the memory level at which they are missing, None for all.
         collectable: whether profiling again could place them.
     """
 
-    reason: str
+    why: Why
     entries: tuple[Entry, ...]
     level: str | None = None
     collectable: bool = False
+
+    @property
+    def reason(self) -> str:
+        """Why they are missing, as one or several kernels need it."""
+        one, several = self.why
+        return one if len(self.entries) == 1 else several
 
 
 def without_arithmetic(entries: Iterable[Entry]) -> tuple[Unplaced, ...]:
@@ -38,29 +46,32 @@ def without_traffic(entries: Iterable[Entry], level: str) -> tuple[Unplaced, ...
 
 
 def _grouped(
-    entries: Iterable[Entry], missing: Callable[[KernelReport], str | None], level: str | None
+    entries: Iterable[Entry], missing: Callable[[KernelReport], Why | None], level: str | None
 ) -> tuple[Unplaced, ...]:
-    groups: dict[tuple[str, bool], list[Entry]] = {}
+    groups: dict[tuple[Why, bool], list[Entry]] = {}
     for entry in entries:
-        reason = missing(entry.kernel)
-        if reason:
+        why = missing(entry.kernel)
+        if why:
             thin = entry.kernel.depth not in {"standard", "full"}
-            groups.setdefault((reason, thin and "not in the report" in reason), []).append(entry)
+            groups.setdefault((why, thin and "not in the report" in why[0]), []).append(entry)
     return tuple(
-        Unplaced(reason, tuple(members), level, collectable)
-        for (reason, collectable), members in groups.items()
+        Unplaced(why, tuple(members), level, collectable)
+        for (why, collectable), members in groups.items()
     )
 
 
-def _arithmetic_missing(kernel: KernelReport) -> str | None:
+def _arithmetic_missing(kernel: KernelReport) -> Why | None:
     rate = known(kernel.roofline.flops_per_s) if kernel.roofline else None
     if rate is None:
         absent = "duration is" if kernel.duration_s is None else "FLOPs are"
-        return f"their {absent} not in the report"
-    return None if rate > 0 else "they do no floating-point arithmetic"
+        return _owned(f"{absent} not in the report")
+    if rate > 0:
+        return None
+    arithmetic = "no floating-point arithmetic"
+    return f"it does {arithmetic}", f"they do {arithmetic}"
 
 
-def _traffic_missing(kernel: KernelReport, level: str) -> str | None:
+def _traffic_missing(kernel: KernelReport, level: str) -> Why | None:
     if kernel.roofline is None or _arithmetic_missing(kernel):
         return None
     intensity = known(getattr(kernel.roofline.intensity, level))
@@ -68,5 +79,10 @@ def _traffic_missing(kernel: KernelReport, level: str) -> str | None:
         return None
     moved = known(getattr(kernel.roofline.bytes, level))
     if moved == 0:
-        return f"they move no bytes at the {roof_label(level)} level"
-    return f"their {roof_label(level)} traffic is not in the report"
+        nothing = f"no bytes at the {roof_label(level)} level"
+        return f"it moves {nothing}", f"they move {nothing}"
+    return _owned(f"{roof_label(level)} traffic is not in the report")
+
+
+def _owned(what: str) -> Why:
+    return f"its {what}", f"their {what}"

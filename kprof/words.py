@@ -119,6 +119,21 @@ def roof_label(roof: str) -> str:
     return {"dram": "DRAM", "l2": "L2", "l1": "L1"}.get(roof, roof.upper())
 
 
+def traffic_label(level: str) -> str:
+    """Say what a memory level's traffic counts; stores are not in the first two."""
+    counted = {
+        "dram": "DRAM (reads and writes)",
+        "l2": "L2 to SM (reads)",
+        "l1": "L1 to registers (reads)",
+    }
+    return counted.get(level, roof_label(level))
+
+
+def unit_label(resource: str) -> str:
+    """Return the name of a class of units: ``math`` is ``A math pipe``."""
+    return BOUNDS.get(resource) or _RESOURCES.get(resource, spoken(resource)).capitalize()
+
+
 def occupancy_limit(occupancy: Occupancy) -> str | None:
     """Say what limits the theoretical occupancy, None when that is not known."""
     if occupancy.limiters:

@@ -57,7 +57,7 @@ def demo(  # noqa: PLR0917 - click passes every option by name
         if not quiet:
             click.echo(f"Replaying a recorded report: {error.message}", err=True)
         job = Job(
-            [_recorded(error.message)],
+            [recorded(error.message)],
             width=options.terminal_width(),
             color=options.colored(no_color=no_color),
             verbose=verbose,
@@ -92,7 +92,7 @@ def _live(folder: Path, *, quiet: bool, verbose: int, no_color: bool) -> int:
     return session.run([str(program)], None, Options(), settings)
 
 
-def _recorded(reason: str) -> Report:
+def recorded(reason: str) -> Report:
     """Diagnose the report that ships, and say on it what it is and why it is shown."""
     from kprof.analysis import Analysis
 

@@ -77,7 +77,7 @@
   function sortBy(heading) {
     const key = heading.dataset.sort;
     showAll();
-    const rising = heading.getAttribute("aria-sort") === "descending" || (heading.getAttribute("aria-sort") === null && (textual.has(key) || key === "rank"));
+    const rising = heading.getAttribute("aria-sort") === "descending" || (heading.getAttribute("aria-sort") === null && (textual.has(key) || key === "index"));
     all("th", table).forEach((other) => other.removeAttribute("aria-sort"));
     heading.setAttribute("aria-sort", rising ? "ascending" : "descending");
     const sign = rising ? 1 : -1;
@@ -97,6 +97,7 @@
     heading.append(button);
   });
   const filter = document.getElementById("filter");
+  const nomatch = document.getElementById("nomatch");
   filter.addEventListener("input", () => {
     const wanted = filter.value.trim().toLowerCase();
     let shown = 0;
@@ -105,6 +106,9 @@
       row.hidden = wanted !== "" && !row.textContent.toLowerCase().includes(wanted);
       shown += !row.hidden;
     });
+    table.hidden = shown === 0 && wanted !== "";
+    nomatch.hidden = !table.hidden;
+    nomatch.querySelector("span").textContent = filter.value.trim();
     document.getElementById("filtered").textContent = wanted ? `${shown} of ${rows.length} shown` : "";
   });
 
@@ -119,12 +123,14 @@
     }));
   });
 
-  function traces({ spec, level }) {
+  const isNarrow = (plot) => plot.clientWidth < 560;
+
+  function traces({ spec, level, plot }) {
     return spec.data.map((trace) => {
       const { meta } = trace;
       const x = meta.x ? meta.x[level] : trace.x;
       if (meta.kind === "kernels") {
-        return { ...trace, x, marker: { ...trace.marker, color: colour(`b-${meta.bound}`), line: rings(trace) } };
+        return { ...trace, x, text: isNarrow(plot) ? meta.narrow : trace.text, marker: { ...trace.marker, color: colour(`b-${meta.bound}`), line: rings(trace) } };
       }
       const main = meta.kind === "slope" ? meta.level === level : meta.used;
       return { ...trace, x, line: { color: colour("ink", main ? 0.8 : 0.35), width: main ? 1.8 : 1.2, dash: main ? "solid" : "dot" } };
@@ -158,7 +164,7 @@
     }).length;
     const freest = (places, text, angle) => places.map((place) => [touched(place.x, place.y, text, angle), place])
       .reduce((best, other) => (other[0] < best[0] ? other : best))[1];
-    const narrow = plot.clientWidth < 560;
+    const narrow = isNarrow(plot);
     const tilt = Math.atan2(perY, perX);
     const taken = [];
     const flats = spec.data.filter((trace) => trace.meta.kind === "flat")
@@ -166,7 +172,7 @@
       .filter((trace) => {
         if (narrow && !trace.meta.used) return false;
         const y = Math.log10(trace.y[0]);
-        const free = taken.every((other) => Math.abs(other - y) * perY >= 14);
+        const free = taken.every((other) => Math.abs(other - y) * perY >= (narrow ? 24 : 14));
         if (free) taken.push(y);
         return free;
       })
@@ -180,6 +186,7 @@
     const slopes = spec.data.filter((trace) => trace.meta.kind === "slope")
       .sort((a, c) => (c.meta.level === level) - (a.meta.level === level))
       .filter((trace) => {
+        if (narrow && trace.meta.level !== level) return false;
         const height = Math.log10(trace.y[0] / trace.x[0]);
         const free = passed.every((other) => Math.abs(other - height) * perY * Math.cos(tilt) >= 15);
         if (free) passed.push(height);
@@ -187,7 +194,7 @@
       })
       .map((trace) => {
         const start = Math.max(x0, Math.log10(trace.x[0]) + y0 - Math.log10(trace.y[0]));
-        const places = [0.45, 0.3, 0.6, 0.2, 0.75].map((part) => start + part * (Math.log10(trace.x[1]) - start))
+        const places = (narrow ? [0.4, 0.3, 0.5] : [0.45, 0.3, 0.6, 0.2, 0.75]).map((part) => start + part * (Math.log10(trace.x[1]) - start))
           .map((x) => ({ x, y: Math.log10(trace.y[0]) + x - Math.log10(trace.x[0]) }));
         const { x, y } = freest(places, trace.meta.label, tilt);
         return { x, y, text: trace.meta.label, textangle: (-tilt * 180) / Math.PI, xanchor: "center", yanchor: "middle", xshift: -9 * Math.sin(tilt), yshift: 9 * Math.cos(tilt), showarrow: false, font: font(trace.meta.level === level) };
@@ -208,7 +215,7 @@
       paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)",
       font: { family: getComputedStyle(document.body).fontFamily, size: 12, color: colour("ink") },
       modebar: { bgcolor: "rgba(0,0,0,0)", color: colour("muted", 0.7), activecolor: colour("ink") },
-      hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("line"), font: { family: getComputedStyle(document.body).fontFamily, size: 12.5, color: colour("ink") }, align: "left" },
+      hoverlabel: { bgcolor: colour("panel"), bordercolor: colour("line"), font: { family: getComputedStyle(document.body).fontFamily, size: isNarrow(figure.plot) ? 11 : 12.5, color: colour("ink") }, align: "left" },
       uirevision: "kept",
     };
   }
@@ -230,7 +237,7 @@
       new ResizeObserver(() => {
         if (figure.plot.clientWidth === width || !figure.plot.clientWidth) return;
         width = figure.plot.clientWidth;
-        Plotly.relayout(figure.plot, { annotations: labels(figure) });
+        drawOne(figure);
       }).observe(figure.plot);
     }
   }

@@ -141,7 +141,7 @@ def test_the_level_switch_moves_the_markers(visit: Any) -> None:
 
 def test_the_level_switch_names_who_is_missing_there(visit: Any) -> None:
     page = visit("partial").drawn()
-    note = page.get_by_text("because their L2 traffic is not in the report")
+    note = page.get_by_text("because its L2 traffic is not in the report")
     assert not note.is_visible()
     page.get_by_text("L2", exact=True).first.click()
     assert note.is_visible()
@@ -162,6 +162,49 @@ def test_the_table_sorts_and_filters_by_keyboard(visit: Any) -> None:
     assert page.locator("#ranked tbody tr:visible").count() == 1
 
 
+def test_a_filter_without_a_match_says_so(visit: Any) -> None:
+    page = visit().page
+    page.locator("#filter").fill("no such kernel")
+    assert page.get_by_text("No kernel matches “no such kernel”.").is_visible()
+    assert page.locator("#ranked").is_hidden()
+    page.locator("#filter").fill("vector")
+    assert page.locator("#nomatch").is_hidden()
+    assert page.locator("#ranked").is_visible()
+
+
+def test_a_phone_shows_the_whole_evidence(visit: Any) -> None:
+    page = visit(width=390).page
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    assert page.get_by_text("NVIDIA forum 115731").is_visible()
+    cut = """[...document.querySelectorAll('.scroll:has(.stacking)')]
+      .filter(box => box.scrollWidth > box.clientWidth).length"""
+    assert page.evaluate(cut) == 0
+
+
+def test_roof_labels_keep_apart_on_a_phone(visit: Any) -> None:
+    page = visit(width=390).drawn()
+    boxes = page.locator(".plot .annotation-text").evaluate_all(
+        "all => all.map(one => one.getBoundingClientRect()).map(b => [b.x, b.right, b.y, b.bottom])"
+    )
+    assert boxes
+    for place, (left, right, top, bottom) in enumerate(boxes):
+        for x0, x1, y0, y1 in boxes[place + 1 :]:
+            assert x1 <= left or right <= x0 or y1 <= top or bottom <= y0
+
+
+@pytest.mark.parametrize("nth", [0, 1, 2])
+def test_the_hover_box_fits_a_phone(visit: Any, nth: int) -> None:
+    page = visit(width=390).drawn()
+    page.locator(".plot").scroll_into_view_if_needed()
+    box = page.locator(".plot .scatterlayer .points path").nth(nth).bounding_box()
+    page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, steps=4)
+    page.wait_for_selector(".hoverlayer .hovertext")
+    shown = page.locator(".hoverlayer .hovertext path").first.bounding_box()
+    plot = page.locator(".plot").bounding_box()
+    assert shown["x"] >= plot["x"]
+    assert shown["x"] + shown["width"] <= plot["x"] + plot["width"]
+
+
 def test_everything_can_be_read_without_javascript(visit: Any) -> None:
     seen = visit(script=False)
     page = seen.page
@@ -169,9 +212,9 @@ def test_everything_can_be_read_without_javascript(visit: Any) -> None:
     assert page.locator(".sketch svg").is_visible()
     assert page.locator(".plot").is_hidden()
     assert page.locator("button:visible").count() == 0
-    assert page.get_by_text("Pad the tile by one column").is_visible()
+    assert page.locator(".advice", has_text="Pad the tile by one column").is_visible()
     page.locator(".kernel > summary").nth(3).click()
-    assert page.get_by_text("Load the halo once into shared memory.").is_visible()
+    assert page.locator(".advice", has_text="Load the halo once").is_visible()
     assert seen.quiet()
 
 

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 import pytest
 
 from kprof.html import clip, fold, place, prose, render
-from kprof.model import Bound, KernelReport, QualityNote, Report, Roofline, Speedup
+from kprof.model import Bound, KernelReport, QualityNote, Report, Roofline, SharedMemory, Speedup
 from kprof.page import DETAILED
 from kprof.version import __version__
 from kprof.words import verdict
@@ -178,7 +178,7 @@ def test_metrics_carry_their_units(page: Page) -> None:
         "Grid 262144 × 1 × 1 blocks",
         "Registers 16 per thread",
         "Shared memory, static per block 4,096 B",
-        "DRAM 805 MB 4.21 TB/s 4.81 TB/s 0.0833 FLOP/B",
+        "DRAM (reads and writes) 805 MB 4.21 TB/s 4.81 TB/s 0.0833 FLOP/B",
         "Tensor BF16 137 GFLOP",
         "38 registers per thread 7 blocks/SM, 87.5 %",
         "SM 1.98 GHz",
@@ -257,22 +257,22 @@ def test_no_marker_lies_over_a_label(html: str) -> None:
 
 
 def test_what_the_chart_leaves_out_is_named(page: Page) -> None:
-    reason = "because they do no floating-point arithmetic"
-    assert f"Not on the chart: transpose_tile32 , {reason}" in page.visible
-    assert "because their duration is not in the report" in page.visible
+    reason = "because it does no floating-point arithmetic"
+    assert f"Not on the chart: #0 transpose_tile32 , {reason}" in page.visible
+    assert "because its duration is not in the report" in page.visible
     assert "#k0" in page.links
 
 
 def test_without_any_roofline_every_kernel_is_still_named() -> None:
     page = Page(render(replace(REPORT, kernels=(UNKNOWN,))))
-    assert "because their duration is not in the report" in page.visible
+    assert "because its duration is not in the report" in page.visible
     assert f"#k{UNKNOWN.index}" in page.links
     assert "#roofline" in page.links
 
 
 def test_a_kernel_without_one_levels_traffic_is_named_at_that_level() -> None:
     html = render(PARTIAL)
-    assert "because their L2 traffic is not in the report" in Page(html).visible
+    assert "because its L2 traffic is not in the report" in Page(html).visible
     assert '<div class="absentees" data-level="l2" hidden>' in html
 
 
@@ -386,3 +386,61 @@ def test_doubts_show_on_the_folded_section_and_remarks_do_not() -> None:
     assert "no line information no-line-info" in text
     only_context = one(replace(VECTOR_ADD, quality=notes[2:])).visible
     assert "oubts about the data" not in only_context
+
+
+def test_kernels_are_numbered_as_the_terminal_does() -> None:
+    kernels = (replace(VECTOR_ADD, index=0), replace(TRANSPOSE, index=7))
+    html = render(replace(REPORT, kernels=kernels))
+    text = Page(html).visible
+    table = text[text.index("Kernels by GPU time") :]
+    assert table.index("7 transpose_tile32") < table.index("0 vector_add")
+    assert '<span class="rank">#7</span>' in html
+    assert "Not on the chart: #7 transpose_tile32" in text
+    assert "<b>#0 vector_add</b>" in json.loads(f'"{_hover_of(html)}"')
+
+
+def _hover_of(html: str) -> str:
+    found = re.search(r'"text":\["(.*?)"\]', html)
+    assert found is not None
+    return found[1]
+
+
+def test_start_here_says_what_to_change(page: Page) -> None:
+    text = page.visible
+    start = text[text.index("Start here") : text.index("Kernels by GPU time")]
+    assert "Change: Pad the tile by one column" in start
+    assert "shared-bank-conflicts in #0 transpose_tile32" in start
+    assert "numbers of the first" not in start
+
+
+def test_start_here_says_whose_numbers_it_shows() -> None:
+    kernels = tuple(replace(TRANSPOSE, index=i, duration_s=1e-4 * (9 - i)) for i in range(5))
+    text = Page(render(replace(REPORT, kernels=kernels))).visible
+    assert "and 2 more: saving of all, numbers of the first" in text
+
+
+def test_start_here_leaves_out_what_is_not_worth_it() -> None:
+    tiny = replace(VECTOR_ADD, duration_s=1e-7)
+    text = Page(render(replace(REPORT, kernels=(TRANSPOSE, tiny)))).visible
+    start = text[text.index("Start here") : text.index("Kernels by GPU time")]
+    assert "dram-bandwidth-bound" not in start
+    assert "Left out: 1 rule whose fix is estimated to save less than 0.1 % of GPU time" in start
+
+
+def test_the_busiest_unit_has_a_name(page: Page) -> None:
+    assert re.search(r"96\.2 % Shared memory 93\.4 %", page.visible)
+
+
+def test_what_was_not_collected_or_not_used_takes_one_line() -> None:
+    missing = "two Speed Of Light percentages were not collected."
+    assert missing in one(TRANSPOSE).visible
+    assert missing not in one(VECTOR_ADD).visible
+    idle = one(replace(VECTOR_ADD, shared_memory=SharedMemory(0.0, 0.0, 0.0))).visible
+    assert "Shared memory Not used" in idle
+    assert "Wavefronts needed" not in idle
+
+
+def test_several_kernels_left_out_read_as_several() -> None:
+    twice = (TRANSPOSE, replace(TRANSPOSE, index=1))
+    text = Page(render(replace(REPORT, kernels=twice))).visible
+    assert "because they do no floating-point arithmetic" in text
