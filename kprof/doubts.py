@@ -13,7 +13,7 @@ _NUMBER = re.compile(r"\b\d[\d.,]*")
 _Note = tuple[int, str]  # kernel index, message
 
 
-def doubts(groups: Sequence[Group]) -> Iterator[str]:
+def doubts(groups: Sequence[Group], *, more: str | None = None) -> Iterator[str]:
     """Say each kind of doubt once, in the words of the kernel with most GPU time.
 
     Numbers belong to the kernels named before them: the others that have the same doubt with
@@ -21,12 +21,17 @@ def doubts(groups: Sequence[Group]) -> Iterator[str]:
 
     Args:
         groups: kernels by GPU time, as :func:`kprof.ranking.ranked` orders them.
+        more: the option that shows what is said of each group's longest launch, if there is one.
     """
+    longest = {group.kernel.index for group in groups}
     for notes in _by_check(groups).values():
         message = notes[0][1]
         same = sorted(index for index, text in notes if text == message)
         others = [note for note in notes if note[1] != message]
-        yield f"{_named(same)}: {message}{_likewise(message, others)}"
+        hint = more if all(index in longest for index, _ in others) else None
+        shown = f"{hint} shows them" if hint else "the JSON has each"
+        likewise = f" ({_likewise(message, others)}; {shown})" if others else ""
+        yield f"{_named(same)}: {message}{likewise}"
 
 
 def _by_check(groups: Sequence[Group]) -> dict[str, list[_Note]]:
@@ -41,12 +46,9 @@ def _by_check(groups: Sequence[Group]) -> dict[str, list[_Note]]:
 
 
 def _likewise(message: str, others: Sequence[_Note]) -> str:
-    if not others:
-        return ""
     alike = all(_wording(text) == _wording(message) for _, text in others)
     what = "numbers" if alike else "details"
-    which = _named(sorted(index for index, _ in others))
-    return f" (likewise, with other {what}: {which}; -v shows them)"
+    return f"likewise, with other {what}: {_named(sorted(index for index, _ in others))}"
 
 
 def _wording(message: str) -> str:

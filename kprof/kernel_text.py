@@ -11,6 +11,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from kprof.doubts import doubts
 from kprof.model import Evidence, Finding, KernelReport, Place
 from kprof.names import printable, short
 from kprof.ranking import Group
@@ -38,8 +39,13 @@ def kernel_block(group: Group, width: int, verbose: int) -> Iterator[RenderableT
     if not findings:
         yield _body(Text(unexplained(kernel)))
     if verbose:
-        yield from (_body(Text(f"! {one_line(note.message)}", "yellow")) for note in kernel.quality)
+        notes = doubts([group]) if len(group.members) > 1 else _messages(kernel)
+        yield from (_body(Text(f"! {one_line(note)}", "yellow")) for note in notes)
         yield from (_body(Text(line, style="dim")) for line in not_evaluated([kernel]))
+
+
+def _messages(kernel: KernelReport) -> Iterator[str]:
+    yield from (note.message for note in kernel.quality)
 
 
 def headline(finding: Finding) -> Text:
@@ -105,7 +111,7 @@ def not_evaluated(kernels: Sequence[KernelReport]) -> Iterator[str]:
     if len(kernels) > 1 and min(rules.values()) == len(kernels):
         where = " on any kernel"
     yield f"Not evaluated{where}: {one_line(', '.join(sorted(rules)))}"
-    yield f"data not in the report: {one_line(', '.join(missing))}"
+    yield f"Data not in the report: {one_line(', '.join(missing))}"
 
 
 def _most_missed(kernels: Iterable[KernelReport]) -> list[str]:

@@ -136,8 +136,7 @@ def _samples(kernel: Kernel, _: Roofline) -> str | None:
     samples = m.SAMPLES.read(kernel.metrics)
     if samples is None or samples >= stalls.MIN_SAMPLES:
         return None
-    taken = "1 warp sample is" if samples == 1 else f"{samples:,.0f} warp samples are"
-    return f"{taken} too few to speak of stall reasons"
+    return f"too few warp samples ({samples:,.0f}) to speak of stall reasons"
 
 
 def _lines(kernel: Kernel, _: Roofline) -> str | None:

@@ -169,7 +169,7 @@ def _unknown(groups: Sequence[Group], kernels: int) -> str:
 def _closing(report: Report, groups: Sequence[Group], verbose: int) -> Iterator[RenderableType]:
     if verbose:
         return
-    notes = [Text(f"! {one_line(line)}", style="yellow") for line in doubts(groups)]
+    notes = [Text(f"! {one_line(line)}", style="yellow") for line in doubts(groups, more="-v")]
     missing = [Text(line, style="dim") for line in not_evaluated(report.kernels)]
     for lines in (notes, missing):
         if lines:

@@ -113,14 +113,10 @@ def test_few_samples(samples: float, doubt: list[str]) -> None:
     assert checks(kernel(metrics={"smsp__pcsamp_sample_count": samples})) == doubt
 
 
-@pytest.mark.parametrize(
-    ("samples", "words"), [(0.0, "0 warp samples are"), (1.0, "1 warp sample is")]
-)
-def test_one_sample_is_singular(samples: float, words: str) -> None:
-    notes = quality(kernel(metrics={"smsp__pcsamp_sample_count": samples}), Roofline())
-    assert [note.message for note in notes if note.check == "few-samples"] == [
-        f"{words} too few to speak of stall reasons"
-    ]
+def test_one_sample_reads_like_any_number_of_them() -> None:
+    notes = quality(kernel(metrics={"smsp__pcsamp_sample_count": 1.0}), Roofline())
+    (message,) = [note.message for note in notes if note.check == "few-samples"]
+    assert message == "too few warp samples (1) to speak of stall reasons"
 
 
 def test_no_line_information() -> None:

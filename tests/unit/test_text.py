@@ -69,7 +69,7 @@ def test_rules_without_data_are_named_with_what_they_lack(
     lacking = tuple(Skipped(f"rule-{n}", (f"metric_{n}", "common")) for n in range(12))
     text = summary(replace(report, kernels=(replace(transpose, skipped=lacking),)), width=400)
     assert "Not evaluated: rule-0, rule-1, rule-10" in text
-    assert "data not in the report: common, metric_0" in text
+    assert "Data not in the report: common, metric_0" in text
     assert "5 more" in text
 
 
@@ -116,6 +116,19 @@ def test_a_doubt_with_other_numbers_is_told_of_the_kernel_with_most_gpu_time(
         "-v shows them)\n"
     ) in text
     assert "0.78" not in text
+
+
+def test_launches_that_are_alike_keep_their_own_numbers(
+    report: Report, transpose: KernelReport
+) -> None:
+    kernels = tuple(
+        replace(transpose, index=n, quality=(QualityNote("clock-state", f"clock was 1.{n} GHz"),))
+        for n in range(3)
+    )
+    alike = replace(report, kernels=kernels)
+    line = "! #0: clock was 1.0 GHz (likewise, with other numbers: #1, #2; the JSON has each)"
+    assert line in summary(alike, width=200)
+    assert f"  {line}" in summary(alike, width=200, verbose=1)
 
 
 def test_a_doubt_in_other_words_is_not_passed_off_as_other_numbers(
