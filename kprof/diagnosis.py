@@ -6,18 +6,21 @@ import math
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import get_args
 
 from kprof import limiter, occupancy, ordering, quality, roofline, sharedmem, stalls
 from kprof import metrics as m
 from kprof.model import (
     Caches,
     ClockHz,
+    Confidence,
     DeviceReport,
     Finding,
     Kernel,
     KernelReport,
     Profile,
     Report,
+    Resource,
     Severity,
     Skipped,
     Throughput,
@@ -25,6 +28,7 @@ from kprof.model import (
 from kprof.rule import Rule, registry
 
 SEVERITIES: tuple[Severity, ...] = ("high", "medium", "low", "info")
+WORDS = tuple(get_args(alias) for alias in (Severity, Confidence, Resource))
 PIPES = ("fma", "alu", "fp64", "fp16", "xu", "tensor")
 PIPE_METRICS = {
     "lsu": "sm__inst_executed_pipe_lsu",
@@ -134,8 +138,15 @@ def _graded(found: Finding, kernel: Kernel) -> Finding:
 
 
 def _checked(found: Finding | None) -> Finding | None:
-    """Refuse a finding with a number that is none: it would be a claim nobody can read."""
+    """Refuse a finding that nobody could read: a number that is none, a word of its own making."""
     if found is not None:
+        if not isinstance(found, Finding):
+            raise TypeError(f"it returned {type(found).__name__}, not a Finding")
+        for word, known in zip(
+            (found.severity, found.confidence, found.resource), WORDS, strict=True
+        ):
+            if word not in known:
+                raise ValueError(f"{word!r} is not one of {', '.join(known)}")
         numbers = [evidence.value for evidence in found.evidence]
         if found.estimated_speedup is not None:
             numbers += [found.estimated_speedup.low, found.estimated_speedup.high]

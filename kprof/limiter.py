@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from kprof import metrics as m
 from kprof.model import Bound, Kernel, Limiter
+from kprof.roofline import ceilings
 
 # A unit is "the limiter" from here on: NVIDIA's SOLBottleneck rule calls everything below 60 %
 # latency bound (ncu 2025.3, sections/SpeedOfLight.py).
@@ -65,7 +66,17 @@ def utilisations(kernel: Kernel) -> tuple[Utilisation, ...]:
         for name, kind in m.UNIT_CLASS.items()
         if name in kernel.metrics
     ]
+    if all(unit.kind != "dram" for unit in found):
+        found += _dram_from_bytes(kernel)
     return tuple(sorted(found, key=lambda unit: (-unit.pct, unit.metric)))
+
+
+def _dram_from_bytes(kernel: Kernel) -> list[Utilisation]:
+    """Return how busy the bytes alone make device memory, where no counter says how busy it was."""
+    traffic, peak = m.DRAM_BYTES.read(kernel.metrics), ceilings(kernel).get("dram")
+    if traffic is None or not peak or not kernel.duration_s:
+        return []
+    return [Utilisation("dram_bytes", "dram", 100.0 * traffic / kernel.duration_s / peak)]
 
 
 def busiest(kernel: Kernel, kinds: Iterable[str]) -> Utilisation | None:

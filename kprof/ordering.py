@@ -28,6 +28,8 @@ RESOURCES: dict[str, frozenset[str]] = {
 }
 # These load whichever level is the limit, whatever resource their finding names.
 LOADS_EVERY_LEVEL = frozenset({"local-memory-traffic", "uncoalesced-global-access"})
+# Empty lanes waste issue slots and math pipes alike.
+FILLS_SLOTS = frozenset({"partial-warps"})
 MEMORY_BOUNDS = frozenset({"dram", "l2", "l1"})
 LIMITS = frozenset(
     {
@@ -68,6 +70,8 @@ def _tier(finding: Finding, bound: Bound, needed: float) -> int:
 
 def _relieves(finding: Finding, bound: Bound) -> bool:
     if finding.rule in LOADS_EVERY_LEVEL and bound in MEMORY_BOUNDS:
+        return True
+    if finding.rule in FILLS_SLOTS and bound not in MEMORY_BOUNDS:
         return True
     return finding.resource in RESOURCES.get(bound, frozenset({"math"}))
 

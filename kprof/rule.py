@@ -61,6 +61,9 @@ def rule(*, requires: Sequence[Quantity]) -> Callable[[Check], Rule]:
     def wrap(check: Check) -> Rule:
         doc = inspect.cleandoc(check.__doc__ or "")
         name = check.__name__.replace("_", "-")
+        for quantity in requires:
+            if not isinstance(quantity, Quantity):
+                raise TypeError(f"{name} requires {quantity!r}, which is not a Quantity")
         return Rule(name, tuple(requires), check, doc, _summary(check, doc))
 
     return wrap

@@ -27,6 +27,7 @@ from kprof.metrics.arithmetic import (
 )
 from kprof.metrics.execution import (
     ACHIEVED_OCCUPANCY,
+    BLOCK_THREADS,
     COUNTED_STALL,
     DRAM_CLOCK,
     DURATION,
@@ -96,6 +97,7 @@ from kprof.quantity import Quantity
 
 __all__ = [
     "ACHIEVED_OCCUPANCY",
+    "BLOCK_THREADS",
     "COMPUTE_SOL",
     "COUNTED_STALL",
     "COVERAGE",

@@ -89,6 +89,7 @@ ELIGIBLE_WARPS = plain(
     "warp",
 )
 GRID_BLOCKS = plain("grid_blocks", "launch__grid_size", "thread blocks in the grid", "block")
+BLOCK_THREADS = plain("block_threads", "launch__block_size", "threads per block", "thread")
 WAVES = plain(
     "waves", "launch__waves_per_multiprocessor", "grid over what all SMs hold at once", "wave"
 )

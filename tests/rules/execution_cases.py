@@ -84,6 +84,26 @@ DIVERGENCE = (
 )
 
 
+# Partly empty warps.
+def _block(threads: float) -> dict[str, float]:
+    return {"launch__block_size": threads} | FULL_GRID
+
+
+PARTIAL = (
+    Case("partial-warps", "one thread", kernel({ISSUE: 70.0}, _block(1.0)), "high", "97 %", "high"),
+    Case("partial-warps", "ten empty lanes of 64", kernel({ISSUE: 70.0}, _block(54.0))),
+    Case("partial-warps", "four empty lanes of 32", kernel({ISSUE: 70.0}, _block(28.0))),
+    Case("partial-warps", "three empty lanes", kernel({ISSUE: 70.0}, _block(29.0)), SILENT),
+    Case("partial-warps", "whole warps", kernel({ISSUE: 90.0}, _block(96.0)), SILENT),
+    Case("partial-warps", "memory is the limit", kernel({DRAM: 90.0}, _block(16.0)), SILENT),
+    Case(
+        "partial-warps",
+        "nothing is busy",
+        kernel(metrics=_block(8.0)),
+        confidence="medium",
+    ),
+)
+
 # Occupancy.
 LIMIT = "launch__occupancy_limit_"
 SUFFERS = (
@@ -148,4 +168,4 @@ OCCUPANCY = (
         SILENT,
     ),
 )
-CASES = (*FP64_USAGE, *DIVERGENCE, *OCCUPANCY)
+CASES = (*FP64_USAGE, *DIVERGENCE, *PARTIAL, *OCCUPANCY)

@@ -167,3 +167,19 @@ def test_severity_is_taken_back_where_it_cannot_matter() -> None:
     assert one(kernel(), rule_of("r", unsure)).findings[0].severity == "medium"
     note = replace(FOUND, severity="info", confidence="low")
     assert one(kernel(duration_s=1e-6), rule_of("r", note)).findings[0].severity == "info"
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"severity": "fatal"}, {"confidence": "sure"}, {"resource": "money"}]
+)
+def test_a_finding_with_words_of_its_own_is_the_rule_s_failure(wrong: dict[str, str]) -> None:
+    (skipped,) = one(kernel(), rule_of("r", replace(FOUND, **wrong))).skipped  # type: ignore[arg-type]  # on purpose
+    assert "is not one of" in skipped.missing[0]
+
+
+def test_a_rule_that_exits_is_its_own_failure() -> None:
+    def check(_: Kernel) -> Finding | None:
+        raise SystemExit(0)
+
+    (skipped,) = one(kernel(), Rule("leaves", (), check, "")).skipped
+    assert "SystemExit" in skipped.missing[0]

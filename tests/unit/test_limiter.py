@@ -273,3 +273,12 @@ def test_inflation_is_not_claimed_of_what_is_unknown() -> None:
     assert not has_inflated_duration(kernel())
     assert not has_inflated_duration(kernel(metrics={"sm__cycles_active.max": 1.0}))
     assert not has_inflated_duration(inflated(0.0, **{"sm__cycles_elapsed.max": 0.0}))
+
+
+def test_bytes_alone_show_a_busy_memory_where_no_counter_does() -> None:
+    """A report with durations and bytes: 90 % of the peak rate leaves no room for doubt."""
+    peak = 1504.0 * 3.2e9
+    moved = PEAKS | {"dram__bytes.sum": 0.9 * peak * 1e-3}
+    assert bound(kernel(metrics=moved, measured={})) == "dram"
+    little = PEAKS | {"dram__bytes.sum": 0.5 * peak * 1e-3}
+    assert bound(kernel(metrics=little, measured={})) == "unknown"
