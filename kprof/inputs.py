@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kprof import presence
 from kprof.errors import KprofError, UnreadableReport
 
 SUFFIXES = (".ncu-rep", ".nsight-cuprof-report")
@@ -38,20 +39,23 @@ def expand(arguments: Iterable[Path | str]) -> tuple[Path | Failure, ...]:
 
     A directory stands for every report below it (``.ncu-rep``, ``.nsight-cuprof-report``, also
     ``.xz`` and ``.gz``), sorted by path. A file is taken whatever its name. A file that is named
-    twice is read once. What does not exist, or holds no report, becomes a :class:`Failure` in
-    its place so that the other inputs still get their turn.
+    twice is read once. What does not exist, holds no report or may not be looked into becomes a
+    :class:`Failure` in its place so that the other inputs still get their turn.
     """
     found: list[Path | Failure] = []
-    seen: set[Path] = set()
+    seen: set[str] = set()
     for argument in arguments:
         try:
-            paths = _behind(Path(argument))
+            paths = _behind(argument)
         except UnreadableReport as error:
             found.append(Failure.of(argument, error))
             continue
-        fresh = [path for path in paths if path.resolve() not in seen]
-        seen.update(path.resolve() for path in fresh)
-        found.extend(fresh)
+        for path in paths:
+            real = presence.real(path) if isinstance(path, Path) else None
+            if real is None or real not in seen:
+                found.append(path)
+            if real is not None:
+                seen.add(real)
     return tuple(found)
 
 
@@ -71,21 +75,46 @@ def stem(path: Path | str) -> str:
     return name or "report"
 
 
-def _behind(path: Path) -> Sequence[Path]:
-    if path.is_dir():
-        paths = sorted(_walk(path))
-        if not paths:
-            raise UnreadableReport(
-                f"no report in the directory {path}",
-                hint=f"reports end in {' or '.join(SUFFIXES)}, optionally with .xz or .gz",
-            )
-        return paths
+def _behind(argument: Path | str) -> Sequence[Path | Failure]:
+    if not os.fspath(argument):
+        raise UnreadableReport("an empty path names no report", hint="name a file or a directory")
+    path = Path(argument)
+    if presence.is_dir(path):
+        return _below(path)
+    reason = presence.refusal(path)
+    if reason is not None:
+        raise UnreadableReport(f"{path} cannot be read: {reason}", hint=_check(path))
     if not os.path.lexists(path):
         raise UnreadableReport(f"{path} does not exist", hint="check the path")
     return [path]
 
 
-def _walk(folder: Path) -> Iterator[Path]:
+def _below(folder: Path) -> Sequence[Path | Failure]:
+    """Return the reports below a folder, then the folders that could not be looked into."""
+    refused: list[OSError] = []
+    paths = sorted(_walk(folder, refused.append))
+    if not paths and not refused:
+        raise UnreadableReport(
+            f"no report in the directory {folder}",
+            hint=f"reports end in {' or '.join(SUFFIXES)}, optionally with .xz or .gz",
+        )
+    return [*paths, *(_unsearched(error) for error in refused)]
+
+
+def _walk(folder: Path, refuse: Callable[[OSError], None]) -> Iterator[Path]:
     # os.walk does not follow links to directories, so a link to a parent cannot loop.
-    for place, _, names in os.walk(folder):
+    for place, _, names in os.walk(folder, onerror=refuse):
         yield from (Path(place, name) for name in names if is_report_name(name))
+
+
+def _unsearched(error: OSError) -> Failure:
+    path = str(error.filename)
+    return Failure(
+        path, f"the directory {path} cannot be searched: {error.strerror}", _check(Path(path))
+    )
+
+
+def _check(path: Path) -> str:
+    if os.path.islink(path):  # noqa: PTH114 - pathlib raises
+        return "the link may lead back to itself; name the file it was meant for"
+    return "check the name, and that you may read it and search the folders above it"

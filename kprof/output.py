@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from kprof import presence
 from kprof.errors import OutputExists, OutputNotWritable
 
 _FORMATS = {
@@ -49,9 +50,14 @@ def check_free(path: Path, *, force: bool = False) -> None:
     if os.path.lexists(path) and not force and not _is_stream(path):
         raise OutputExists(f"{path} already exists", hint="choose another name or add --force")
     folder = path.parent
-    if not folder.is_dir():
+    reason = presence.refusal(path)
+    if reason is not None:
+        raise OutputNotWritable(
+            f"{path} cannot be written: {reason}", hint="choose another place with -o"
+        )
+    if not presence.is_dir(folder):
         raise OutputNotWritable(f"the folder {folder} does not exist", hint=f"mkdir -p {folder}")
-    if not os.access(folder, os.W_OK) and not _is_stream(path):
+    if not os.access(folder, os.W_OK | os.X_OK) and not _is_stream(path):
         raise OutputNotWritable(f"the folder {folder} cannot be written", hint="choose another -o")
 
 
@@ -84,7 +90,7 @@ def new_directory(path: Path, *, force: bool = False) -> Path:
         try:
             path.mkdir(parents=True)
         except FileExistsError as error:
-            if not path.is_dir():
+            if not presence.is_dir(path):
                 raise OutputExists(
                     f"{path} is a file, not a directory", hint="choose another -o"
                 ) from error
@@ -134,7 +140,7 @@ def _replace(path: Path, data: bytes) -> None:
 
 
 def _is_stream(path: Path) -> bool:
-    return path.exists() and not path.is_file() and not path.is_dir()
+    return presence.exists(path) and not presence.is_file(path) and not presence.is_dir(path)
 
 
 @contextlib.contextmanager

@@ -19,7 +19,7 @@ from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
-from kprof import process
+from kprof import presence, process
 from kprof.errors import BuildFailed, NvccNotFound, OutputExists, OutputNotWritable, UnknownSample
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def find_nvcc(environ: Mapping[str, str] | None = None, root: Path = Path("/")) 
         NvccNotFound: there is none.
     """
     for path in _nvcc_places(os.environ if environ is None else environ, root):
-        if path.is_file() and os.access(path, os.X_OK):
+        if presence.is_file(path) and os.access(path, os.X_OK):
             return path
     raise NvccNotFound(
         "no nvcc in PATH, CUDA_HOME, CUDA_PATH or /usr/local/cuda*/bin",
@@ -129,7 +129,7 @@ def build(
     compiler = find_nvcc() if nvcc is None else nvcc
     folder = _cache(compiler, arch) if out_dir is None else out_dir
     program = folder.absolute() / sample.slug
-    if program.exists() and out_dir is None:
+    if presence.exists(program) and out_dir is None:
         return program
     if os.path.lexists(program) and not force:
         raise OutputExists(f"{program} already exists", hint="choose another -o or add --force")
@@ -184,7 +184,7 @@ def _nvcc_places(environ: Mapping[str, str], root: Path) -> Iterator[Path]:
 def _cache(compiler: Path, arch: str) -> Path:
     # A home folder may be shared by machines with different GPUs: native code is kept per machine.
     machine = platform.node() if arch == NATIVE else ""
-    parts = [str(compiler.resolve()), arch, machine, *FLAGS]
+    parts = [presence.real(compiler), arch, machine, *FLAGS]
     for path, text in sorted(_sources().items()):
         parts += [path, text]
     key = hashlib.sha256("\0".join(parts).encode()).hexdigest()[:16]

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from kprof import presence
 from kprof.cli import delivery, options, threshold
 from kprof.cli.delivery import Destination
 from kprof.errors import KprofError
@@ -21,7 +22,7 @@ THRESHOLD = 1
 
 
 @click.command(short_help="Diagnose existing .ncu-rep reports.")
-@click.argument("reports", nargs=-1, required=True, metavar="REPORT...", type=click.Path())
+@click.argument("reports", nargs=-1, required=True, metavar="REPORT...", type=click.UNPROCESSED)
 @options.apply(
     options.output,
     options.formats,
@@ -60,7 +61,7 @@ def analyze(  # noqa: PLR0917 - click passes every option by name
     folder = Path(rules_dir) if rules_dir else None
     chosen = _rules(rules, folder)
     inputs = expand(reports)
-    several = len(inputs) > 1 or any(Path(path).is_dir() for path in reports)
+    several = len(inputs) > 1 or any(presence.is_dir(path) for path in reports)
     _check_several(to, several=several, open_page=open_page)
     found, failures = _analyzed(inputs, chosen, kernel, jobs=jobs, quiet=quiet)
     job = Job(

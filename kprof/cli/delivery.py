@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from kprof import output
+from kprof import output, presence
 from kprof.formats import BINARY, Job, render
 from kprof.inputs import stem
 
@@ -47,7 +47,7 @@ def destination(formats: tuple[str, ...] | None, path: str | None, *, force: boo
         return _to_stdout(formats or ("text",))
     target = Path(path)
     if _is_directory(path, formats):
-        if target.exists() and not force:
+        if presence.exists(target) and not force:
             output.check_free(target)
         return Destination(formats or IN_A_DIRECTORY, target, directory=True, force=force)
     chosen = formats or _by_suffix(target)
@@ -112,9 +112,9 @@ def _to_stdout(formats: tuple[str, ...]) -> Destination:
 
 
 def _is_directory(path: str, formats: tuple[str, ...] | None) -> bool:
-    if len(formats or ()) > 1 or path.endswith("/") or Path(path).is_dir():
+    if len(formats or ()) > 1 or path.endswith("/") or presence.is_dir(path):
         return True
-    return formats is None and not Path(path).suffix and not Path(path).exists()
+    return formats is None and not Path(path).suffix and not presence.exists(path)
 
 
 def _by_suffix(path: Path) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ behind when the tool is not installed. So a file of that name proves nothing: on
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -14,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from kprof import process
+from kprof import presence, process
 from kprof.errors import NcuNotFound
 
 VERSION_TIMEOUT_S = 10.0
@@ -75,7 +76,7 @@ def find(
 
 def candidates(environ: Mapping[str, str], root: Path = Path("/")) -> list[Path]:
     """Return the executable files named ncu in the order they are tried, each place once."""
-    unique = {path.resolve(): path for path in reversed(list(_places(environ, root)))}
+    unique = {presence.real(path): path for path in reversed(list(_places(environ, root)))}
     return [path for path in reversed(unique.values()) if os.access(path, os.X_OK)]
 
 
@@ -103,8 +104,11 @@ def _places(environ: Mapping[str, str], root: Path) -> Iterator[Path]:
 
 
 def _files(folder: Path, pattern: str) -> list[Path]:
-    found = (path for path in folder.glob(pattern) if path.is_file())
-    return sorted(found, key=_version_in_path, reverse=True)
+    # Which errors of the system glob itself passes over differs between versions of Python.
+    with contextlib.suppress(OSError):
+        found = [path for path in folder.glob(pattern) if presence.is_file(path)]
+        return sorted(found, key=_version_in_path, reverse=True)
+    return []
 
 
 def _version_in_path(path: Path) -> tuple[int, ...]:
@@ -113,9 +117,14 @@ def _version_in_path(path: Path) -> tuple[int, ...]:
 
 def _explicit(name: str, environ: Mapping[str, str]) -> Ncu:
     path = Path(name)
-    if path.is_dir():
+    if presence.is_dir(path):
         path /= "ncu"
-    if not path.is_file():
+    if not presence.is_file(path):
+        reason = presence.refusal(path)
+        if reason is not None:
+            raise NcuNotFound(
+                f"--ncu {name} cannot be used: {reason}", hint="name an ncu that you may execute"
+            )
         on_path = shutil.which(name, path=environ.get("PATH"))
         if on_path is None:
             raise NcuNotFound(f"--ncu {name} does not exist", hint="name the ncu program itself")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shutil
@@ -10,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kprof import process
+from kprof import presence, process
 from kprof.errors import TargetNotFound
 
 _IMPORT_TIMEOUT_S = 20.0
@@ -106,9 +107,15 @@ def short_name(text: str) -> str:
 
 def _existing_file(name: str) -> str:
     path = Path(name)
-    if path.is_dir():
+    if presence.is_dir(path):
         raise TargetNotFound(f"{name} is a directory", hint="name the program to profile")
-    if not path.exists():
+    reason = presence.refusal(path)
+    if reason is not None:
+        raise TargetNotFound(
+            f"{name} cannot be used: {reason}",
+            hint="check the name, and that you may search the folders above it",
+        )
+    if not presence.exists(path):
         raise TargetNotFound(f"{name} does not exist", hint=_nearby(path))
     if not os.access(path, os.R_OK):
         raise TargetNotFound(f"{name} is not readable", hint=f"chmod u+r {name}")
@@ -133,7 +140,7 @@ def _check_format(name: str) -> None:
         line = file.readline(512)
     if line.startswith(b"#!"):
         interpreter = line[2:].split(maxsplit=1)
-        if interpreter and not Path(os.fsdecode(interpreter[0])).exists():
+        if interpreter and not presence.exists(os.fsdecode(interpreter[0])):
             raise TargetNotFound(
                 f"{name} asks for {os.fsdecode(interpreter[0])}, which does not exist",
                 hint="correct the script's first line",
@@ -149,8 +156,9 @@ def _how_to_execute(name: str) -> str:
 
 
 def _nearby(path: Path) -> str:
-    if path.parent.is_dir():
-        same = [p.name for p in path.parent.iterdir() if p.stem == path.stem and p.is_file()]
+    with contextlib.suppress(OSError):  # the folder may not be listed
+        below = path.parent.iterdir()
+        same = [p.name for p in below if p.stem == path.stem and presence.is_file(p)]
         if same:
             return f"did you mean {path.parent / sorted(same)[0]}?"
     return "check the path; options of kprof go before it, the target's own after it"
