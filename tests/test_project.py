@@ -29,7 +29,9 @@ PRIVATE = tuple("/" + name + "/" for name in ("work", "farm"))
 LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "version"}),
     frozenset({"model"}),
-    frozenset({"inputs", "metrics", "names", "output", "process", "quantity", "units", "words"}),
+    frozenset(
+        {"inputs", "metrics", "names", "output", "presence", "process", "quantity", "units", "words"}
+    ),
     frozenset(
         {"collect", "evidence", "limiter", "occupancy", "reader", "roofline", "rule", "samples",
          "sharedmem", "stalls", "tensor"}
