@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import sys
-import tempfile
 import webbrowser
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,20 +14,16 @@ import click
 
 from kprof import output
 from kprof.cli import options as shared
-from kprof.cli import threshold
+from kprof.cli import place, threshold
 from kprof.cli.live import progress
 from kprof.collect import failures, find, preflight
 from kprof.collect.command import Options, ncu_argv, shell
 from kprof.collect.plan import metrics_for
 from kprof.collect.run import Collected, collect
 from kprof.collect.target import Target, resolve
-from kprof.errors import KprofError, OutputNotWritable
-from kprof.model import Report
+from kprof.errors import KprofError
+from kprof.model import Profile, Report
 from kprof.rule import Rule, registry, select
-
-# ncu writes here while it runs; the name says that it is not finished.
-_PART = "report.part.ncu-rep"
-_LOG = "ncu.log"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +53,8 @@ def dry_run(
     folder = Path(settings.output or f"kprof-{target.name}")
     options, _ = _with_rules(options, settings)
     ncu = settings.ncu or find.first_name(os.environ)
-    return shell(ncu_argv(ncu, options, target.argv, report=folder / _PART, log=folder / _LOG))
+    report, log = folder / place.REPORT, folder / place.LOG
+    return shell(ncu_argv(ncu, options, target.argv, report=report, log=log))
 
 
 def run(command: Sequence[str], module: str | None, options: Options, settings: Settings) -> int:
@@ -72,21 +67,54 @@ def run(command: Sequence[str], module: str | None, options: Options, settings: 
     _say(settings, f"ncu {ncu.version}: {ncu.path}")
     if target.python is not None:
         _say(settings, f"python: {target.python}")
-    with _folder(target, settings) as folder, _scratch(folder) as scratch:
-        report, log = scratch / _PART, scratch / _LOG
-        argv = ncu_argv(str(ncu.path), options, target.argv, report=report, log=log)
+    with place.cleaning_up_on_signals():
+        return _run(str(ncu.path), target, options, rules, settings)
+
+
+def _run(
+    ncu: str, target: Target, options: Options, rules: Sequence[Rule], settings: Settings
+) -> int:
+    default = f"kprof-{target.name}"
+    with (
+        place.folder(settings.output, default, force=settings.force) as folder,
+        place.scratch(folder) as scratch,
+    ):
+        report, log = scratch / place.REPORT, scratch / place.LOG
+        argv = ncu_argv(ncu, options, target.argv, report=report, log=log)
         if settings.verbose:
             _say(settings, shell(argv))
         collected = _collect(argv, report, log, settings)
-        if collected.report is None or collected.log.nothing_profiled:
-            report.unlink(missing_ok=True)
+        if collected.report is None or _empty(collected):
             return _failed(failures.why(collected, argv, target.argv, options), collected)
-        kept = folder / "report.ncu-rep"
-        shutil.move(report, kept)
-        diagnosed = _diagnose(kept, target, options, collected, rules)
-        page = _write(diagnosed, folder, settings)
+        with _keeping(report, folder / place.REPORT) as kept:
+            profile = _load(report, kept, rules)
+            diagnosed = _diagnose(profile, target, options, collected, rules)
+            page = _write(diagnosed, folder, settings)
         _show(diagnosed, page, settings)
         return _status(diagnosed, collected, settings)
+
+
+def _empty(collected: Collected) -> bool:
+    # One of several processes without a kernel makes ncu say that too.
+    return collected.log.nothing_profiled and not collected.log.profiled
+
+
+@contextlib.contextmanager
+def _keeping(report: Path, kept: Path) -> Iterator[Path]:
+    """Publish ncu's report at the end, also when it could not be read or Ctrl-C came.
+
+    It is read where no other run writes, so that the page is about this run's kernels.
+    """
+    try:
+        yield kept
+    except BaseException as error:
+        place.keep(report, kept)
+        click.echo(f"The profile itself is kept: {kept}", err=True)
+        if isinstance(error, KprofError) and str(report) in error.message:
+            message = error.message.replace(str(report), str(kept))
+            raise type(error)(message, hint=error.hint) from error
+        raise
+    place.keep(report, kept)
 
 
 def _with_rules(options: Options, settings: Settings) -> tuple[Options, tuple[Rule, ...]]:
@@ -95,40 +123,6 @@ def _with_rules(options: Options, settings: Settings) -> tuple[Options, tuple[Ru
     chosen = known if settings.rules is None else select(known, settings.rules)
     # All are collected for, so that the kept profile can answer to the others later.
     return replace(options, metrics=metrics_for(options.depth, known)), chosen
-
-
-@contextlib.contextmanager
-def _folder(target: Target, settings: Settings) -> Iterator[Path]:
-    new = settings.output is None or not Path(settings.output).exists()
-    if settings.output is None:
-        folder = output.unused_directory(Path(f"kprof-{target.name}"))
-    else:
-        folder = output.new_directory(Path(settings.output), force=settings.force)
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise OutputNotWritable(f"{folder} cannot be written", hint="choose another -o")
-    for name in (_PART, _LOG):  # ncu refuses to overwrite what a killed run left behind
-        (folder / name).unlink(missing_ok=True)
-    try:
-        yield folder
-    finally:
-        (folder / _LOG).unlink(missing_ok=True)
-        if new:
-            with contextlib.suppress(OSError):  # not empty: something was kept
-                folder.rmdir()
-
-
-@contextlib.contextmanager
-def _scratch(folder: Path) -> Iterator[Path]:
-    """Where ncu writes while it runs: the output folder, unless its path holds a %.
-
-    ncu 2025.3 expands %p, %h and the like in --export, where %% escapes them, and takes the name
-    of --log-file as it is.
-    """
-    if "%" not in str(folder.resolve()):
-        yield folder
-        return
-    with tempfile.TemporaryDirectory(prefix="kprof-") as elsewhere:
-        yield Path(elsewhere)
 
 
 def _collect(argv: Sequence[str], report: Path, log: Path, settings: Settings) -> Collected:
@@ -147,17 +141,18 @@ def _failed(error: KprofError, collected: Collected) -> int:
     return 128 + collected.signum
 
 
-def _diagnose(
-    path: Path, target: Target, options: Options, collected: Collected, rules: Sequence[Rule]
-) -> Report:
-    from kprof.diagnosis import diagnose
+def _load(path: Path, kept: Path, rules: Sequence[Rule]) -> Profile:
     from kprof.reader import load
 
-    try:
-        profile = load(path, extra_metrics=[n for r in rules for q in r.requires for n in q.names])
-    except KprofError:
-        click.echo(f"The profile itself is kept: {path}", err=True)
-        raise
+    profile = load(path, extra_metrics=[n for r in rules for q in r.requires for n in q.names])
+    return replace(profile, source=replace(profile.source, path=str(kept)))
+
+
+def _diagnose(
+    profile: Profile, target: Target, options: Options, collected: Collected, rules: Sequence[Rule]
+) -> Report:
+    from kprof.diagnosis import diagnose
+
     source = replace(profile.source, command=tuple(target.argv), target_exit=collected.target_exit)
     collection = replace(
         profile.collection,

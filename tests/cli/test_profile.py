@@ -189,13 +189,30 @@ def test_existing_output_is_refused_before_the_target_runs(kprof: Run) -> None:
 
 def test_force_replaces_only_its_own_files(kprof: Run) -> None:
     Path("out").mkdir()
-    for name in ("mine.txt", "report.html", "report.ncu-rep", "report.part.ncu-rep"):
+    theirs = {"mine.txt", "ncu.log", "report.part.ncu-rep"}
+    for name in theirs | {"report.html", "report.ncu-rep"}:
         Path("out", name).write_text("old")
     done = kprof("-o", "out", "--force", script("t.py", ""))
     assert done.returncode == 0, done.stderr
-    assert written("out") == {"mine.txt", *REPORT}
-    assert Path("out/mine.txt").read_text() == "old"
+    assert written("out") == theirs | REPORT
+    assert {Path("out", name).read_text() for name in theirs} == {"old"}
     assert Path("out/report.html").read_text() != "old"
+
+
+def test_two_runs_into_one_folder_do_not_meet(env: dict[str, str], recorded: Path) -> None:
+    target = script("t.py", "")
+    runs = [
+        subprocess.Popen(
+            command("-o", "out", "--force", target),
+            env={**env, "FAKE_NCU_REPORT": str(recorded), "FAKE_NCU_SECONDS": seconds},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for seconds in ("0.05", "0.4")
+    ]
+    said = [child.communicate(timeout=120)[1] for child in runs]
+    assert [child.returncode for child in runs] == [0, 0], said
+    assert written("out") == REPORT
 
 
 def test_output_that_cannot_be_written(kprof: Run) -> None:
@@ -429,8 +446,7 @@ def running(env: dict[str, str], recorded: Path) -> Iterator[Callable[..., subpr
 
 
 def logged() -> str:
-    path = Path("kprof-t/ncu.log")
-    return path.read_text() if path.exists() else ""
+    return "".join(path.read_text() for path in Path("kprof-t").glob(".kprof-*/ncu.log"))
 
 
 def wait_for(condition: Callable[[], bool], limit_s: float = 20) -> None:
@@ -531,3 +547,33 @@ def test_ncu_killed_from_outside_leaves_no_target_behind(running) -> None:  # ty
     assert status == 2
     assert "ncu ended with status -15, as after SIGTERM" in err
     assert_nothing_left()
+
+
+def reading(child: subprocess.Popen[str]) -> bool:
+    """Say whether the run has left ncu behind and reads the report."""
+    children = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+    try:
+        lines = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children]
+    except OSError:
+        return False
+    return any(b"kprof.reader.worker" in line for line in lines)
+
+
+@pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopped_while_reading_keeps_the_profile_and_cleans_up(
+    env: dict[str, str], recorded: Path, signum: int, status: int
+) -> None:
+    child = subprocess.Popen(
+        command(script("t.py", "")),
+        env={**env, "FAKE_NCU_REPORT": str(recorded)},
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )
+    wait_for(lambda: reading(child))
+    child.send_signal(signum)
+    done, _, err = end(child)
+    assert done == status, err
+    assert "The profile itself is kept: kprof-t/report.ncu-rep" in err
+    assert written("kprof-t") == {"report.ncu-rep"}
+    assert Path("kprof-t/report.ncu-rep").read_bytes() == recorded.read_bytes()

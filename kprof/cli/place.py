@@ -1,0 +1,106 @@
+"""Where a profile run writes: the user's folder, and a private one inside it for ncu."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import tempfile
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from kprof import output, presence
+from kprof.errors import OutputNotWritable
+
+REPORT = "report.ncu-rep"
+LOG = "ncu.log"
+
+
+@contextlib.contextmanager
+def folder(asked: str | None, default: str, *, force: bool) -> Iterator[Path]:
+    """Create the output folder; one that is still empty at the end is removed again.
+
+    Args:
+        asked: what ``-o`` names, None without it.
+        default: name to count up from without ``-o``.
+        force: the folder may exist.
+
+    Raises:
+        OutputExists: it exists and ``force`` is not given.
+        OutputNotWritable: the system refuses.
+    """
+    new = asked is None or not presence.exists(asked)
+    if asked is None:
+        path = output.unused_directory(Path(default))
+    else:
+        path = output.new_directory(Path(asked), force=force)
+    if not os.access(path, os.W_OK | os.X_OK):
+        raise OutputNotWritable(f"{path} cannot be written", hint="choose another -o")
+    try:
+        yield path
+    finally:
+        if new:
+            with contextlib.suppress(OSError):  # not empty: something was kept
+                path.rmdir()
+
+
+@contextlib.contextmanager
+def scratch(path: Path) -> Iterator[Path]:
+    """Make a folder for ncu's files that no other run and no user shares, and remove it at the end.
+
+    It is inside ``path``, so that a report of gigabytes is renamed and not copied, unless that
+    holds a %: ncu 2025.3 expands %p, %h and the like in --export.
+
+    Raises:
+        OutputNotWritable: the system refuses.
+    """
+    parent = None if "%" in presence.real(path) else path
+    try:
+        if parent is not None:  # another run with the same -o may have removed it, being empty
+            parent.mkdir(parents=True, exist_ok=True)
+        made = tempfile.mkdtemp(prefix=".kprof-", dir=parent)
+    except OSError as error:
+        raise OutputNotWritable(
+            f"{path} cannot be written: {error.strerror}", hint="choose another -o"
+        ) from error
+    try:
+        yield Path(made)
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+
+
+def keep(report: Path, kept: Path) -> None:
+    """Move ncu's report to where the user looks for it.
+
+    Raises:
+        OutputNotWritable: the system refuses.
+    """
+    try:
+        shutil.move(report, kept)
+    except OSError as error:
+        raise OutputNotWritable(
+            f"{kept} cannot be written: {error.strerror or error}",
+            hint="free space, or choose another place with -o",
+        ) from error
+
+
+@contextlib.contextmanager
+def cleaning_up_on_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP unwind the stack, as Ctrl-C does, so that nothing stays behind."""
+
+    def leave(signum: int, _frame: FrameType | None) -> None:
+        raise SystemExit(128 + signum)
+
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for signum in (signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(signum) == signal.SIG_DFL:
+                before[signum] = signal.signal(signum, leave)
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
