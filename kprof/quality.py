@@ -145,8 +145,8 @@ def _lines(kernel: Kernel, _: Roofline) -> str | None:
     return "no line information: compile with -lineinfo to see source lines beside the SASS"
 
 
-def _moves(kernel: Kernel, roof: Roofline) -> str | None:
-    work = roof.flops
+def _moves(kernel: Kernel, _: Roofline) -> str | None:
+    work = roofline.flops(kernel)
     if not roofline.halves_are_constants(kernel):
         return None
     if (work.fp16 or 0.0) < NOTICEABLE * ((work.fp32 or 0.0) + (work.fp64 or 0.0)):

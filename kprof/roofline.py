@@ -26,9 +26,9 @@ FEW_HALVES = 0.05
 
 def roofline(kernel: Kernel) -> Roofline:
     """Place a kernel on the roofline; every part that the report cannot give is None."""
-    work, traffic, roofs = flops(kernel), levels(kernel), ceilings(kernel)
+    work, traffic, roofs = _arithmetic(kernel, flops(kernel)), levels(kernel), ceilings(kernel)
     # A product on the tensor cores that nobody counted would make the total a fiction.
-    total = total_flops(_arithmetic(kernel, work)) if tensor.is_known(kernel) else None
+    total = total_flops(work) if tensor.is_known(kernel) else None
     binding = _binding(kernel, work, traffic, roofs)
     rate = total / kernel.duration_s if total is not None and kernel.duration_s else None
     roof_pct = roof_rate = None
