@@ -90,6 +90,8 @@ def why(
         return known
     if _disk_full(argv):
         return NcuFailed("the disk is full", hint="free space, or choose another place with -o")
+    if collected.log.profiled:
+        return _lost(collected)
     if collected.signum is not None or collected.timed_out:
         return NothingProfiled(
             "stopped before the first kernel was measured",
@@ -112,6 +114,29 @@ def _known(said: Sequence[str]) -> KprofError | None:
             if pattern.search(text):
                 return NcuFailed(f"{cause}; ncu says: {_short(text)}", hint=hint)
     return None
+
+
+def _lost(collected: Collected) -> KprofError:
+    count = collected.log.profiled
+    measured = "the kernel" if count == 1 else f"the {count} kernels"
+    if collected.signum is not None or collected.timed_out:
+        return NcuFailed(
+            f"stopped before ncu had written its report; {measured} it had measured "
+            f"{'is' if count == 1 else 'are'} lost",
+            hint="ncu saves after Ctrl-C or a signal to kprof alone, if it and the target answer; "
+            "to need no stop, measure less with --launch-count or --kernel",
+        )
+    if collected.status != 0 and collected.target_exit is None:
+        return NcuFailed(
+            f"ncu ended with {exit_text(collected.status)}; the report of {measured} it measured "
+            "is missing or empty",
+            hint=_ALONE,
+        )
+    return NcuFailed(
+        f"ncu measured {count} kernel{'' if count == 1 else 's'}, but its report is missing or "
+        "empty",
+        hint="see that the disk has space, and that nothing removes files below -o while it runs",
+    )
 
 
 def _nothing(collected: Collected, options: Options, said: Sequence[str]) -> KprofError:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import io
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -80,7 +81,7 @@ def collect(
         follower.finish()
     status = child.wait()
     return Collected(
-        report=report if report.is_file() and report.stat().st_size > 0 else None,
+        report=report if _written(report) else None,
         log=follower.parsed,
         status=status,
         target_exit=_target_exit(status, follower.parsed),
@@ -125,7 +126,14 @@ def _target_exit(status: int, log: NcuLog) -> int | None:
 
 
 def _written(*paths: Path) -> int:
-    return sum(path.stat().st_size for path in paths if path.exists())
+    return sum(_size(path) for path in paths)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:  # not there yet, or removed meanwhile
+        return 0
 
 
 class _Follower:
@@ -135,21 +143,21 @@ class _Follower:
         self.parsed = NcuLog()
         self._path = path
         self._on_event = on_event
-        self._read = 0
+        self._file: io.FileIO | None = None  # stays open: what is removed can still be read
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
 
     def pump(self) -> None:
-        try:
-            with self._path.open("rb") as file:
-                file.seek(self._read)
-                data = file.read()
-        except FileNotFoundError:
-            return
-        self._read += len(data)
-        self._tell(self.parsed.feed(self._decoder.decode(data)))
+        if self._file is None:
+            try:
+                self._file = io.FileIO(self._path)
+            except OSError:  # not there yet
+                return
+        self._tell(self.parsed.feed(self._decoder.decode(self._file.readall())))
 
     def finish(self) -> None:
         self.pump()
+        if self._file is not None:
+            self._file.close()
         self._tell(self.parsed.close())
 
     def _tell(self, events: list[Event]) -> None:

@@ -298,6 +298,15 @@ def test_ncu_failures_name_cause_and_fix(kprof: Run, mode: str, cause: str, step
     assert not Path("kprof-t").exists()
 
 
+@pytest.mark.parametrize("mode", ["lost", "empty", "removed"])
+def test_measured_kernels_without_a_report_are_not_denied(kprof: Run, mode: str) -> None:
+    done = kprof(script("t.py", ""), mode=mode, kernels="a,b", seconds="0.3")
+    assert done.returncode == 2
+    assert "Error: ncu measured 2 kernels, but its report is missing or empty" in done.stderr
+    assert "the disk has space" in done.stderr
+    assert not Path("kprof-t").exists()
+
+
 @pytest.mark.parametrize(
     ("args", "message"),
     [
@@ -536,6 +545,18 @@ def test_ncu_that_hangs_is_killed(running) -> None:  # type: ignore[no-untyped-d
     child.send_signal(signal.SIGTERM)  # impatience skips the waiting
     status, _, err = end(child)
     assert status == 143, err
+    assert "stopped before ncu had written its report; the 2 kernels it had measured" in err
+    assert_nothing_left()
+
+
+def test_sigterm_to_the_whole_group_says_what_is_lost(running) -> None:  # type: ignore[no-untyped-def]
+    child = running()
+    os.killpg(child.pid, signal.SIGTERM)  # ncu drops everything
+    status, _, err = end(child)
+    assert status == 143, err
+    assert "Interrupted: stopped before ncu had written its report; the " in err
+    assert "lost" in err
+    assert not Path("kprof-t").exists()
     assert_nothing_left()
 
 
@@ -545,7 +566,7 @@ def test_ncu_killed_from_outside_leaves_no_target_behind(running) -> None:  # ty
     os.kill(ncu, signal.SIGTERM)
     status, _, err = end(child)
     assert status == 2
-    assert "ncu ended with status -15, as after SIGTERM" in err
+    assert "ncu ended with status -15, as after SIGTERM; the report of the " in err
     assert_nothing_left()
 
 

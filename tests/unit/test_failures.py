@@ -91,6 +91,14 @@ def test_ended_by_time_or_signal() -> None:
     assert "stopped before" in why("", signum=2, status=1).message
 
 
+@pytest.mark.parametrize("how", [{"timed_out": True}, {"signum": 15}, {}])
+def test_what_was_measured_is_not_denied(how: dict[str, int]) -> None:
+    line = '==PROF== Profiling "k" - 0: 0%....50%....100% - 9 passes\n'
+    message = why(line, **how).message  # type: ignore[arg-type]
+    assert ("stopped before ncu had written its report; the kernel it" in message) == bool(how)
+    assert ("ncu measured 1 kernel, but its report is missing or empty" in message) != bool(how)
+
+
 def test_ncu_killed() -> None:
     message = why("", status=-9, target_exit=None).message
     assert message == "ncu ended with status -9, as after SIGKILL"
