@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Mapping, Sequence
 
 import click
@@ -35,9 +37,34 @@ def end_options_at_module(args: Sequence[str], takes_value: Mapping[str, bool]) 
     while index < len(args) and args[index].startswith("-") and args[index] not in ("-", "--"):
         name, width = _option(args[index], takes_value)
         index += width
-        if name in ("-m", "--module"):
+        if name in ("-m", "--module") and index <= len(args):
             return [*args[:index], "--", *args[index:]]
     return list(args)
+
+
+def regex(_ctx: click.Context, _param: click.Parameter, value: str | None) -> str | None:
+    """Refuse what no engine accepts, before the target has run for nothing.
+
+    ncu has an engine of its own, to which an unmatched brace is an error too.
+    """
+    if value is None:
+        return None
+    try:
+        re.compile(value)
+    except re.error as error:
+        raise click.BadParameter(f"{value!r} is not a regular expression: {error}") from error
+    # Neither escaped ones nor those in a [class] count.
+    bare = re.sub(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]", "", value, flags=re.DOTALL)
+    if bare.count("{") != bare.count("}"):
+        raise click.BadParameter(f"{value!r} has an unmatched brace; a literal one is \\{{ or \\}}")
+    return value
+
+
+def finite(_ctx: click.Context, _param: click.Parameter, value: float | None) -> float | None:
+    """Refuse ``nan`` and ``inf``, which are floats but no durations."""
+    if value is not None and not math.isfinite(value):
+        raise click.BadParameter(f"{value} is not a number of seconds")
+    return value
 
 
 def _option(word: str, takes_value: Mapping[str, bool]) -> tuple[str, int]:

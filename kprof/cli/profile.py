@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 import click
 
 from kprof.cli import options
-from kprof.cli.arguments import TargetCommand
+from kprof.cli.arguments import TargetCommand, finite, regex
 from kprof.collect.command import Options
 
 _DEPTHS = ("quick", "standard", "full")
@@ -26,7 +27,12 @@ _REPLAY = ("kernel", "application", "range", "app-range")
     show_default=True,
     help="How much to measure: quick for durations and traffic, standard for every rule, full for ncu's whole set too.",
 )
-@click.option("--kernel", metavar="REGEX", help="Only kernels whose demangled name matches.")
+@click.option(
+    "--kernel",
+    callback=regex,
+    metavar="REGEX",
+    help="Only kernels whose demangled name matches.",
+)
 @click.option(
     "--nvtx",
     metavar="RANGE",
@@ -65,6 +71,7 @@ _REPLAY = ("kernel", "application", "range", "app-range")
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
+    callback=finite,
     metavar="SECONDS",
     help="Stop the run after this long; what was measured is kept.",
 )
@@ -124,9 +131,12 @@ def profile(
 
     if not command and module is None:
         raise click.UsageError("Missing argument 'TARGET'.")
+    if module is not None and (not module or module.startswith("-")):
+        raise click.UsageError("Option '-m' needs the name of a module.")
     wanted = Options(**{name: given.pop(name) for name in _COLLECTED})
     settings = session.Settings(**given)
     if dry_run:
-        click.echo(session.dry_run(command, module, wanted, settings))
+        # As bytes: an argument need not be text.
+        click.echo(os.fsencode(session.dry_run(command, module, wanted, settings)))
     else:
         ctx.exit(session.run(command, module, wanted, settings))

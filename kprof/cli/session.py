@@ -17,7 +17,7 @@ from kprof.cli import options as shared
 from kprof.cli import place, threshold
 from kprof.cli.live import progress
 from kprof.collect import failures, find, preflight
-from kprof.collect.command import Options, ncu_argv, shell
+from kprof.collect.command import Options, ncu_argv, readable, shell
 from kprof.collect.plan import metrics_for
 from kprof.collect.run import Collected, collect
 from kprof.collect.target import Target, resolve
@@ -82,7 +82,7 @@ def _run(
         report, log = scratch / place.REPORT, scratch / place.LOG
         argv = ncu_argv(ncu, options, target.argv, report=report, log=log)
         if settings.verbose:
-            _say(settings, shell(argv))
+            _say(settings, readable(shell(argv)))
         collected = _collect(argv, report, log, settings)
         if collected.report is None or _empty(collected):
             return _failed(failures.why(collected, argv, target.argv, options), collected)
@@ -109,7 +109,7 @@ def _keeping(report: Path, kept: Path) -> Iterator[Path]:
         yield kept
     except BaseException as error:
         place.keep(report, kept)
-        click.echo(f"The profile itself is kept: {kept}", err=True)
+        click.echo(f"The profile itself is kept: {readable(str(kept))}", err=True)
         if isinstance(error, KprofError) and str(report) in error.message:
             message = error.message.replace(str(report), str(kept))
             raise type(error)(message, hint=error.hint) from error
@@ -145,7 +145,7 @@ def _load(path: Path, kept: Path, rules: Sequence[Rule]) -> Profile:
     from kprof.reader import load
 
     profile = load(path, extra_metrics=[n for r in rules for q in r.requires for n in q.names])
-    return replace(profile, source=replace(profile.source, path=str(kept)))
+    return replace(profile, source=replace(profile.source, path=readable(str(kept))))
 
 
 def _diagnose(
@@ -153,7 +153,11 @@ def _diagnose(
 ) -> Report:
     from kprof.diagnosis import diagnose
 
-    source = replace(profile.source, command=tuple(target.argv), target_exit=collected.target_exit)
+    source = replace(
+        profile.source,
+        command=tuple(readable(word) for word in target.argv),
+        target_exit=collected.target_exit,
+    )
     collection = replace(
         profile.collection,
         depth=options.depth,
@@ -185,7 +189,7 @@ def _show(report: Report, page: Path, settings: Settings) -> None:
         report, width=shared.terminal_width(), color=color, verbose=settings.verbose
     )
     click.echo(summary, nl=False)
-    click.echo(f"Report: {page}")
+    click.echo(f"Report: {readable(str(page))}")
     if settings.open_page and not webbrowser.open(page.resolve().as_uri()):
         click.echo("No browser could be opened.", err=True)
 

@@ -84,6 +84,14 @@ def shell(argv: Sequence[str]) -> str:
     return shlex.join(argv)
 
 
+def readable(text: str) -> str:
+    """Return an argument as text that can be shown and stored.
+
+    Bytes that are not UTF-8 reach the target as they are and show as U+FFFD.
+    """
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+
+
 def _what(options: Options) -> tuple[str, ...]:
     # The set holds every section; the plan's own metrics are exact totals that no section has.
     chosen = ("--metrics", ",".join(options.metrics)) if options.metrics else ()

@@ -171,6 +171,24 @@ def test_spaces_percent_and_other_letters_in_paths(kprof: Run) -> None:
     assert written(str(folder / "bericht é")) == REPORT
 
 
+def test_arguments_and_paths_need_not_be_text(kprof: Run) -> None:
+    odd = os.fsdecode(b"a\xffb")
+    Path(odd).mkdir()
+    code = "import os, sys; sys.stdout.buffer.write(os.fsencode(sys.argv[1]).hex().encode())"
+    target = script(f"{odd}/t.py", code)
+    done = kprof("-v", "-o", f"{odd}/out", target, odd)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("61ff62")
+    assert "Report: a\ufffdb/out/report.html" in done.stdout
+    assert written(f"{odd}/out") == REPORT
+    source = json.loads(Path(f"{odd}/out/report.json").read_text())["source"]
+    assert source["command"][1:] == ["a\ufffdb/t.py", "a\ufffdb"]
+    plain = subprocess.run(
+        command("--dry-run", target, odd), capture_output=True, check=True, timeout=60
+    )
+    assert plain.stdout.endswith(b" 'a\xffb/t.py' 'a\xffb'\n")
+
+
 def test_names_are_counted_up(kprof: Run) -> None:
     target = script("t.py", "")
     assert [kprof(target).returncode for _ in range(3)] == [0, 0, 0]
@@ -317,6 +335,13 @@ def test_measured_kernels_without_a_report_are_not_denied(kprof: Run, mode: str)
         (["."], ". is a directory"),
         (["--python", "nopython", "t.py"], "--python nopython is not an executable file"),
         (["--ncu", "noncu", "t.py"], "--ncu noncu does not exist"),
+        (["--kernel", "(", "t.py"], "'(' is not a regular expression"),
+        (["--kernel", "a{", "t.py"], "'a{' has an unmatched brace"),
+        (["--timeout", "nan", "t.py"], "nan is not a number of seconds"),
+        (["--timeout", "inf", "t.py"], "inf is not a number of seconds"),
+        (["-m"], "Option '-m' requires an argument"),
+        (["-m", "--depth", "quick"], "Option '-m' needs the name of a module"),
+        (["-m", ""], "Option '-m' needs the name of a module"),
         (["--rules", "no-such-rule", "t.py"], "no rule is named 'no-such-rule'"),
     ],
 )

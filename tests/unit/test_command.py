@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import click
 import pytest
 
-from kprof.cli.arguments import end_options_at_module
+from kprof.cli.arguments import end_options_at_module, regex
 from kprof.cli.profile import profile
 from kprof.collect.command import Options, ncu_argv, nvtx_filters, shell
 
@@ -96,9 +97,22 @@ TAKES: dict[str, bool] = {
         ("train.py -m mod", "train.py -m mod"),
         ("-q train.py -m mod", "-q train.py -m mod"),
         ("-- -m mod", "-- -m mod"),
-        ("-m", "-m --"),
+        ("-m", "-m"),
         ("", ""),
     ],
 )
 def test_options_end_at_the_module(line: str, expected: str) -> None:
     assert end_options_at_module(line.split(), TAKES) == expected.split()
+
+
+@pytest.mark.parametrize(
+    "pattern", ["gemm", "a{2,3}", r"\{", "[{]", "[^]{]x", r"[\]{]", "operator\\(\\)"]
+)
+def test_regular_expressions_pass_unchanged(pattern: str) -> None:
+    assert regex(click.Context(profile), profile.params[0], pattern) == pattern
+
+
+@pytest.mark.parametrize("pattern", ["(", "[a", "a)", "*", "a{", "a}", r"\\{", "[a]{"])
+def test_broken_regular_expressions_are_refused(pattern: str) -> None:
+    with pytest.raises(click.BadParameter, match=re.escape(repr(pattern))):
+        regex(click.Context(profile), profile.params[0], pattern)
