@@ -11,6 +11,7 @@ import difflib
 import hashlib
 import os
 import platform
+import shlex
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -218,24 +219,30 @@ def _write_sources(folder: Path) -> None:
 
 
 def _compile(compiler: Path, arch: str, source: Path, program: Path) -> None:
-    errors = _attempt(compiler, (f"-arch={arch}",), source, program)
+    argv = _argv(compiler, (f"-arch={arch}",), source, program)
+    errors = _attempt(argv)
     if errors is not None and arch == NATIVE:
         # Compilers before CUDA 11.5 do not know "native".
-        errors = _attempt(compiler, (), source, program)
+        argv = _argv(compiler, (), source, program)
+        errors = _attempt(argv)
     if errors is not None:
+        again = shlex.join(os.devnull if word == str(program) else word for word in argv)
         raise BuildFailed(
             f"nvcc could not build {source.name}: {_first_error(errors)}",
-            hint=f"see all of it: {compiler} {' '.join(FLAGS)} -o {os.devnull} {source}",
+            hint=f"see all of it: {again}",
         )
 
 
-def _attempt(compiler: Path, arch: tuple[str, ...], source: Path, program: Path) -> str | None:
+def _argv(compiler: Path, arch: tuple[str, ...], source: Path, program: Path) -> list[str]:
+    return [str(compiler), *arch, *FLAGS, "-o", str(program), str(source)]
+
+
+def _attempt(argv: list[str]) -> str | None:
     """Return None after a successful build, else what the compiler said."""
-    argv = [str(compiler), *arch, *FLAGS, "-o", str(program), str(source)]
     try:
         done = process.run(argv, timeout_s=_BUILD_TIMEOUT_S)
     except OSError as error:
-        return f"{compiler}: {error.strerror or error}"
+        return f"{argv[0]}: {error.strerror or error}"
     if done.timed_out:
         return f"not finished after {_BUILD_TIMEOUT_S:.0f} s"
     if done.returncode == 0:

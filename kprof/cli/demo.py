@@ -23,8 +23,10 @@ RECORDED_WITH = Collection(clock_control="none", cache_control="all", replay_mod
 
 
 @click.command(short_help="Show the whole pipeline on this machine.")
+@click.option(
+    "-o", "--output", metavar="DIR", help="Directory for the report.  [default: kprof-demo]"
+)
 @options.apply(
-    options.output,
     options.open_page,
     options.force,
     options.quiet,

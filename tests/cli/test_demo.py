@@ -69,3 +69,8 @@ def test_an_explicit_directory_is_not_overwritten(tmp_path: Path) -> None:
     assert again.returncode == 2
     assert "out already exists" in again.stderr
     assert demo("-o", "out", "--force", cwd=tmp_path).returncode == 0
+
+
+def test_the_help_says_that_the_output_is_a_directory(tmp_path: Path) -> None:
+    shown = " ".join(demo("--help", cwd=tmp_path).stdout.split())
+    assert "-o, --output DIR Directory for the report. [default: kprof-demo]" in shown

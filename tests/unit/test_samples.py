@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -154,6 +155,18 @@ def test_a_compiler_that_fails_is_one_line_with_its_own_words(tmp_path: Path) ->
     with pytest.raises(BuildFailed, match=r"simple\.cu: x\.cu\(3\): error: no such thing$"):
         samples.build(samples.select("vector_add/simple")[0], out_dir=tmp_path / "out", nvcc=nvcc)
     assert not (tmp_path / "out/vector_add-simple").exists()
+
+
+@pytest.mark.parametrize(("arch", "shown"), [("sm_90", ["-arch=sm_90"]), ("native", [])])
+def test_the_hint_is_the_command_that_failed(tmp_path: Path, arch: str, shown: list[str]) -> None:
+    nvcc, out = tmp_path / "a b" / "nvcc", tmp_path / "out"
+    nvcc.parent.mkdir()
+    _program(nvcc, '#!/bin/sh\necho "error: no: $*"\nexit 2\n')
+    with pytest.raises(BuildFailed) as caught:
+        samples.build(samples.select("vector_add/simple")[0], out_dir=out, arch=arch, nvcc=nvcc)
+    source = str(out / "sources/vector_add/simple.cu")
+    expected = [str(nvcc), *shown, *samples.FLAGS, "-o", os.devnull, source]
+    assert shlex.split(str(caught.value.hint).removeprefix("see all of it: ")) == expected
 
 
 def test_a_compiler_that_does_not_know_native_builds_for_its_default(
