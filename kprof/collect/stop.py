@@ -21,10 +21,13 @@ from kprof.collect import tree
 
 # Ctrl-C at a terminal reaches ncu and the target too; they get this long before a second one.
 _SHARED_GRACE_S = 2.0
-_SAVE_GRACE_S = 20.0
-_TARGET_GRACE_S = 8.0
-_LAST_GRACE_S = 3.0
-_SAVING_LIMIT_S = 120.0
+# The rest add up to some 13 s when nobody answers. Each grows while ncu writes: up to a limit
+# while the target lives, since a target that goes on gives ncu more to write.
+_SAVE_GRACE_S = 5.0
+_SAVE_LIMIT_S = 20.0
+_TARGET_GRACE_S = 3.0
+_TARGET_LIMIT_S = 120.0
+_LAST_GRACE_S = 2.0
 _POLL_S = 0.1
 
 
@@ -66,19 +69,18 @@ def stop(child: process.Child, signals: Signals, *, written: Callable[[], int]) 
     Args:
         child: ncu, or its launcher.
         signals: a further signal skips the waiting.
-        written: how much ncu has written; while that grows after the target has ended, ncu is
-            saving and is given more time.
+        written: how much ncu has written; while that grows ncu is saving and is given more time.
     """
     wait = _Wait(child, signals, written, len(signals.seen))
-    if signals.first == signal.SIGINT and wait.ended(_SHARED_GRACE_S):
+    if signals.first == signal.SIGINT and wait.ended(_SHARED_GRACE_S, _SHARED_GRACE_S):
         return
     heard = [pid for pid in _profiler(child.pid) if not tree.ignores(pid, signal.SIGINT)]
     tree.send([*heard, *_target(child.pid)], signal.SIGINT)
-    if heard and wait.ended(_SAVE_GRACE_S):
+    if heard and wait.ended(_SAVE_GRACE_S, _SAVE_LIMIT_S):
         return
     for signum in (signal.SIGTERM, signal.SIGKILL):
         tree.send(_target(child.pid), signum)
-        if wait.ended(_TARGET_GRACE_S, saving=True):
+        if wait.ended(_TARGET_GRACE_S, _TARGET_LIMIT_S):
             return
     tree.send(_profiler(child.pid), signal.SIGTERM)
     if not process.ended(child, _LAST_GRACE_S):
@@ -93,14 +95,14 @@ class _Wait:
     written: Callable[[], int]
     asked: int
 
-    def ended(self, grace_s: float, *, saving: bool = False) -> bool:
-        """Wait for the child; at once over when the user asks again."""
+    def ended(self, grace_s: float, limit_s: float) -> bool:
+        """Wait for the child while it writes, ``limit_s`` at most; over when the user asks again."""
         size, now = self.written(), time.monotonic()
-        deadline, last = now + grace_s, now + (_SAVING_LIMIT_S if saving else grace_s)
+        deadline, last = now + grace_s, now + limit_s
         while time.monotonic() < min(deadline, last) and len(self.signals.seen) == self.asked:
             if process.ended(self.child, _POLL_S):
                 return True
-            if saving and self.written() != size:
+            if self.written() != size:
                 size, deadline = self.written(), time.monotonic() + grace_s
         return self.child.poll() is not None
 

@@ -453,10 +453,12 @@ def running(env: dict[str, str], recorded: Path) -> Iterator[Callable[..., subpr
     """Start ``kprof profile`` on a target that sleeps, with a grandchild in a session of its own."""
     children = []
 
-    def start(*args: str, kernels: str = "a,b", **fake: str) -> subprocess.Popen[str]:
+    def start(
+        *args: str, kernels: str = "a,b", code: str = LONG, **fake: str
+    ) -> subprocess.Popen[str]:
         more = {f"FAKE_NCU_{name.upper()}": value for name, value in fake.items()}
         child = subprocess.Popen(
-            command(*args, script("t.py", LONG)),
+            command(*args, script("t.py", code)),
             env={**env, "FAKE_NCU_REPORT": str(recorded), "FAKE_NCU_KERNELS": kernels, **more},
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -560,6 +562,27 @@ def test_ncu_that_ignores_ctrl_c_is_stopped_through_its_target(running) -> None:
     status, _, err = end(running("--timeout", "2", mode="deaf"))
     assert status == 2, err
     assert written("kprof-t") == REPORT
+    assert_nothing_left()
+
+
+DEAF = (
+    "import signal\n"
+    "signal.signal(signal.SIGINT, signal.SIG_IGN)\n"
+    "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+)
+
+
+@pytest.mark.parametrize(("mode", "limit_s"), [("", 12), ("hanging", 18)])
+def test_stopping_those_who_do_not_listen_takes_seconds(running, mode: str, limit_s: float) -> None:  # type: ignore[no-untyped-def]
+    child = running("--timeout", "2", code=DEAF + LONG, mode=mode)
+    began = time.monotonic()
+    status, _, err = end(child)
+    assert time.monotonic() - began < limit_s + 2, err
+    assert status == 2
+    if mode == "hanging":
+        assert "stopped before ncu had written its report; the 2 kernels it had measured" in err
+    else:
+        assert "by --timeout; the report holds what was measured until then" in err
     assert_nothing_left()
 
 
