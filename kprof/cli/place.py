@@ -13,10 +13,11 @@ from pathlib import Path
 from types import FrameType
 
 from kprof import output, presence
-from kprof.errors import OutputNotWritable
+from kprof.errors import OutputExists, OutputNotWritable
 
 REPORT = "report.ncu-rep"
 LOG = "ncu.log"
+_WRITTEN = (REPORT, "report.json", "report.html")
 
 
 @contextlib.contextmanager
@@ -39,6 +40,9 @@ def folder(asked: str | None, default: str, *, force: bool) -> Iterator[Path]:
         path = output.new_directory(Path(asked), force=force)
     if not os.access(path, os.W_OK | os.X_OK):
         raise OutputNotWritable(f"{path} cannot be written", hint="choose another -o")
+    for name in _WRITTEN:  # before the target runs for nothing
+        if presence.is_dir(path / name):
+            raise OutputExists(f"{path / name} is a directory", hint="choose another -o")
     try:
         yield path
     finally:
@@ -73,18 +77,27 @@ def scratch(path: Path) -> Iterator[Path]:
 
 
 def keep(report: Path, kept: Path) -> None:
-    """Move ncu's report to where the user looks for it.
+    """Move ncu's report to where the user looks for it: whole or not at all.
 
     Raises:
         OutputNotWritable: the system refuses.
     """
     try:
-        shutil.move(report, kept)
+        if report.stat().st_dev == kept.parent.stat().st_dev:
+            report.replace(kept)
+        else:
+            _move_across(report, kept)
     except OSError as error:
         raise OutputNotWritable(
             f"{kept} cannot be written: {error.strerror or error}",
             hint="free space, or choose another place with -o",
         ) from error
+
+
+def _move_across(report: Path, kept: Path) -> None:
+    with tempfile.TemporaryDirectory(prefix=".kprof-", dir=kept.parent) as near:
+        shutil.copyfile(report, Path(near) / REPORT)
+        (Path(near) / REPORT).replace(kept)
 
 
 @contextlib.contextmanager

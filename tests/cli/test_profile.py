@@ -86,6 +86,7 @@ def written(folder: str) -> set[str]:
     return {path.name for path in Path(folder).iterdir()}
 
 
+MEMORY = "/dev/shm"  # noqa: S108 - a file system of its own
 REPORT = {"report.html", "report.json", "report.ncu-rep"}
 
 
@@ -215,6 +216,27 @@ def test_force_replaces_only_its_own_files(kprof: Run) -> None:
     assert written("out") == theirs | REPORT
     assert {Path("out", name).read_text() for name in theirs} == {"old"}
     assert Path("out/report.html").read_text() != "old"
+
+
+@pytest.mark.parametrize("name", sorted(REPORT))
+def test_a_folder_in_the_way_is_found_before_the_target_runs(kprof: Run, name: str) -> None:
+    Path("out", name).mkdir(parents=True)
+    done = kprof("-o", "out", "--force", script("t.py", "print('ran')"))
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert f"Error: out/{name} is a directory" in done.stderr
+    assert written("out") == {name}
+
+
+@pytest.mark.skipif(not os.access(MEMORY, os.W_OK), reason="no second file system")
+def test_a_report_from_another_file_system_arrives_whole(
+    kprof: Run, env: dict[str, str], recorded: Path
+) -> None:
+    env["TMPDIR"] = MEMORY  # a path with a % is no place for ncu
+    done = kprof("-o", "100%", script("t.py", ""))
+    assert done.returncode == 0, done.stderr
+    assert written("100%") == REPORT
+    assert Path("100%/report.ncu-rep").read_bytes() == recorded.read_bytes()
 
 
 def test_two_runs_into_one_folder_do_not_meet(env: dict[str, str], recorded: Path) -> None:
