@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kprof import crew
 from kprof.errors import KprofError
 from kprof.inputs import Failure
 from kprof.model import Profile, Report
@@ -48,13 +48,7 @@ class Analysis:
 
         The work is done in reader processes, so threads are enough to keep them busy.
         """
-        pool = ThreadPoolExecutor(max_workers=jobs)
-        try:
-            results = pool.map(self._attempt, inputs)
-            _prepare()
-            yield from results
-        finally:
-            pool.shutdown(cancel_futures=True)
+        yield from crew.results(self._attempt, inputs, jobs=jobs, meanwhile=_prepare)
 
     def _attempt(self, path: Path | Failure) -> Report | Failure:
         if isinstance(path, Failure):

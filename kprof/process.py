@@ -26,6 +26,9 @@ Child = subprocess.Popen[bytes]
 # may hold them open, and its output is not worth waiting for.
 _DRAIN_S = 2.0
 
+# What run() waits for at the moment, in whichever thread.
+_waited_for: set[Child] = set()
+
 
 @dataclass(frozen=True, slots=True)
 class Completed:
@@ -75,6 +78,7 @@ def run(
         cwd=cwd,
         start_new_session=True,
     )
+    _waited_for.add(child)
     with child:
         try:
             if memory_limit_bytes is not None:
@@ -86,7 +90,16 @@ def run(
         except BaseException:  # Ctrl-C included: nothing may stay behind
             _kill_and_drain(child)
             raise
+        finally:
+            _waited_for.discard(child)
     return Completed(child.returncode, stdout, stderr)
+
+
+def end_all() -> None:
+    """Kill every program that :func:`run` waits for; the waiting threads see it end."""
+    for child in tuple(_waited_for):
+        if child.returncode is None:
+            _kill_group(child)
 
 
 def start(

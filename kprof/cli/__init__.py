@@ -1,21 +1,21 @@
 """The command line: the only place that parses arguments, prints or exits.
 
-Exit status: 0 clean, 1 a threshold was reached, 2 kprof could not do it, 130 Ctrl-C.
+Exit status: 0 clean, 1 a threshold was reached, 2 kprof could not do it, 130 Ctrl-C, 143 SIGTERM,
+129 SIGHUP.
 A command reports a threshold with ``ctx.exit(1)`` and a known failure by raising a
 :class:`~kprof.errors.KprofError`; everything else that escapes is a bug and shows a traceback.
 """
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import importlib
-import os
 import sys
 from typing import Any
 
 import click
 
+from kprof.cli import streams, system
 from kprof.errors import KprofError
 from kprof.version import __version__
 
@@ -90,35 +90,32 @@ class Kprof(click.Group):
         except KprofError as error:
             raise Failure(error) from error
         except BrokenPipeError:
-            _silence_stdout()
+            streams.silence_stdout()
             ctx.exit(PIPE_CLOSED)
         return result
 
     def main(self, *args: Any, standalone_mode: bool = True, **extra: Any) -> Any:
         """Run the command line; as a program (standalone) always ends in ``SystemExit``."""
-        status = 0
-        try:
-            result = super().main(*args, **{**extra, "standalone_mode": False})
-            if not standalone_mode:
-                return result
-            status = result if isinstance(result, int) else 0
-        except click.Abort:
-            if not standalone_mode:
-                raise
-            click.echo("Interrupted", err=True)
-            status = INTERRUPTED
-        except click.ClickException as error:
-            if not standalone_mode:
-                raise
-            error.show()
-            status = COULD_NOT
+        if not standalone_mode:
+            return super().main(*args, **{**extra, "standalone_mode": False})
+        streams.prepare()
+        with system.ending_on_signals():
+            status = self._status(*args, **extra)
         sys.exit(status)
 
-
-def _silence_stdout() -> None:
-    # What is still buffered would raise again at exit; send it nowhere.
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    def _status(self, *args: Any, **extra: Any) -> int:
+        try:
+            result = super().main(*args, **{**extra, "standalone_mode": False})
+        except click.Abort:
+            streams.complain("Interrupted")
+            return INTERRUPTED
+        except click.ClickException as error:
+            streams.complain(error)
+        except OSError as error:
+            streams.complain(Failure(system.refused(error)))
+        else:
+            return result if isinstance(result, int) else 0
+        return COULD_NOT
 
 
 @click.group(cls=Kprof, context_settings={"help_option_names": ["-h", "--help"]})

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import click
 
-from kprof import process
+from kprof import crew, process
 from kprof.errors import BuildFailed, KprofError, UnknownSample
 from kprof.samples import NATIVE, Sample, build, find_nvcc, select
 from kprof.samples import samples as every_sample
@@ -60,8 +59,7 @@ def build_(names: tuple[str, ...], arch: str, output: str | None, force: bool) -
             return error
 
     chosen = _chosen(names)
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        results = list(pool.map(attempt, chosen))
+    results = list(crew.results(attempt, chosen, jobs=os.cpu_count() or 1))
     for result in results:
         if isinstance(result, Path):
             click.echo(result)

@@ -5,6 +5,7 @@ The tasks share the loaded report at no cost, and what the library leaks goes wi
 
 from __future__ import annotations
 
+import errno
 import os
 import pickle
 import traceback
@@ -13,7 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kprof.reader.job import NO_MEMORY
+from kprof.reader.job import NO_MEMORY, NO_SPACE
+from kprof.reader.lifeline import die_with_parent
 
 Result = TypeVar("Result")
 
@@ -42,7 +44,11 @@ class Forks:
     processes: int
 
     def run(self, tasks: Sequence[Callable[[], Result]]) -> list[Result | Death]:
-        """Return each task's result, or how it died, in the order of the tasks."""
+        """Return each task's result, or how it died, in the order of the tasks.
+
+        Raises:
+            OSError: the folder's disk is full.
+        """
         if not hasattr(os, "fork"):  # Windows: in this process, unprotected
             return [task() for task in tasks]
         running: dict[int, int] = {}
@@ -55,14 +61,18 @@ class Forks:
             pid, status = os.wait()
             position = running.pop(pid)
             results[position] = self._result(position, os.waitstatus_to_exitcode(status))
+        if Death(NO_SPACE) in results.values():
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return [results[position] for position in range(len(tasks))]
 
     def _start(self, task: Callable[[], object], position: int) -> int:
+        parent = os.getpid()
         pid = os.fork()
         if pid:
             return pid
         status = 1
         try:
+            die_with_parent(parent)
             status = _attempt(task, self._file(position))
         finally:  # whatever happens, the child must not go on as if it were its parent
             os._exit(status)
@@ -84,6 +94,11 @@ def _attempt(task: Callable[[], object], file: Path) -> int:
         file.write_bytes(pickle.dumps(task(), pickle.HIGHEST_PROTOCOL))
     except MemoryError:
         return NO_MEMORY
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            return NO_SPACE
+        traceback.print_exc()
+        return 1
     except Exception:  # noqa: BLE001 - shown by whoever started the worker
         traceback.print_exc()
         return 1

@@ -10,7 +10,7 @@ from kprof.model.profile import Device, Kernel
 from kprof.reader.disassembly import Listing
 
 # The worker's exit status where it could not write an outcome.
-NO_MEMORY, NO_LIBRARY = 71, 72
+NO_MEMORY, NO_LIBRARY, NO_SPACE = 71, 72, 73
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +20,7 @@ class Job:
     Attributes:
         report: absolute path of a plain report.
         output: where to write the :class:`Outcome` as a pickle.
+        parent: the process that asks; the worker ends with it.
         extra: metrics to read besides those kprof wants.
         slice_kernels: kernels per process.
         processes: how many at a time.
@@ -29,6 +30,7 @@ class Job:
 
     report: str
     output: str
+    parent: int
     extra: tuple[str, ...] = ()
     slice_kernels: int = 1 << 30
     processes: int = 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import os
 import pickle
@@ -17,7 +18,7 @@ from kprof.process import Completed, run
 from kprof.reader import assemble, unpack
 from kprof.reader.container import Container, walk
 from kprof.reader.disassembly import BUDGET_BYTES
-from kprof.reader.job import NO_LIBRARY, Job, Outcome
+from kprof.reader.job import NO_LIBRARY, NO_SPACE, Job, Outcome
 from kprof.reader.unpack import shown
 
 # What one kernel costs the library, by size of its results in the file (measured).
@@ -40,6 +41,13 @@ def load(path: Path | str, *, timeout_s: float = 600, extra_metrics: Iterable[st
         UnreadableReport: it is missing, is something else, or nothing in it can be read.
     """
     path = Path(path)
+    try:
+        return _load(path, timeout_s, tuple(extra_metrics))
+    except OSError as error:  # no temporary folder, no file descriptors, a full disk, ...
+        raise unpack.unreadable(path, error) from error
+
+
+def _load(path: Path, timeout_s: float, extra_metrics: tuple[str, ...]) -> Profile:
     start = unpack.head(path)
     with (
         tempfile.TemporaryDirectory(prefix="kprof-") as folder,
@@ -47,7 +55,7 @@ def load(path: Path | str, *, timeout_s: float = 600, extra_metrics: Iterable[st
     ):
         digest = pool.submit(_sha256, path)
         plain, container, notes = _prepared(path, start, Path(folder))
-        job = _job(plain, container, Path(folder), tuple(extra_metrics))
+        job = _job(plain, container, Path(folder), extra_metrics)
         outcome = _read(path, job, timeout_s)
         missing = _missing(container, outcome)
         source = Source(
@@ -136,6 +144,7 @@ def _job(plain: Path, container: Container, folder: Path, extra: tuple[str, ...]
     return Job(
         report=str(plain),
         output=str(folder / "outcome"),
+        parent=os.getpid(),
         extra=extra,
         slice_kernels=max(1, _SLICE_BYTES // per_kernel),
         processes=min(_PROCESSES, os.cpu_count() or 1),
@@ -175,6 +184,8 @@ def _check(path: Path, completed: Completed, timeout_s: float) -> None:
             f"{shown(path)}: not read within {timeout_s:g} s",
             hint="the file may be damaged or very large",
         )
+    if completed.returncode == NO_SPACE:
+        raise unpack.unreadable(path, OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
     if completed.returncode == NO_LIBRARY:
         raise UnreadableReport(
             f"{shown(path)}: NVIDIA's ncu_report module cannot be imported",

@@ -35,6 +35,8 @@ _OTHERS = {
     b"\x89PNG": "a PNG image",
     b"\x89HDF": "an HDF5 file (an Nsight Systems export, perhaps)",
 }
+# How tempfile says that it found none; it raises FileNotFoundError like an absent file.
+_NO_TEMPORARY = "No usable temporary directory"
 _PROFILE = "make one with: kprof profile TARGET"
 
 
@@ -78,10 +80,19 @@ def unreadable(path: Path, error: Exception) -> UnreadableReport:
     """Turn an operating system error into kprof's own."""
     if getattr(error, "errno", None) in {errno.ENOSPC, errno.EDQUOT}:
         return UnreadableReport(
-            f"{shown(path)}: no space left in {tempfile.gettempdir()} for a plain copy of it",
+            f"{shown(path)}: no space left in the temporary directory {tempfile.gettempdir()}",
             hint="free some space, or set TMPDIR to a folder that has more",
         )
     reason = getattr(error, "strerror", None) or str(error)
+    if reason.startswith(_NO_TEMPORARY):
+        return UnreadableReport(
+            f"{shown(path)}: there is no temporary directory to work in",
+            hint="set TMPDIR to a folder that can be written",
+        )
+    if getattr(error, "errno", None) in {errno.EMFILE, errno.ENFILE}:
+        return UnreadableReport(
+            f"{shown(path)}: cannot be read: {reason}", hint="raise the limit with: ulimit -n 1024"
+        )
     return UnreadableReport(
         f"{shown(path)}: cannot be read: {reason}",
         hint="check that the file exists and that you may read it",
@@ -97,12 +108,16 @@ def unpack(path: Path, start: bytes, target: Path, *, limit: int = MAX_UNPACKED)
     """Write the plain content of an ``.xz`` or ``.gz`` file and return its first bytes.
 
     Raises:
-        UnreadableReport: the archive is cut off, damaged, or unpacks to more than ``limit`` bytes.
+        UnreadableReport: the archive is cut off, damaged, holds something else than a report, or
+            unpacks to more than ``limit`` bytes.
     """
     opener: Callable[[Path], BinaryIO]
     opener, kind = (lzma.open, "xz") if start.startswith(_XZ) else (gzip.open, "gzip")  # type: ignore[assignment]
     try:
         with opener(path) as source, target.open("wb") as plain:
+            first = source.read(_HEAD)
+            identify(path, first)  # before gigabytes of something else are unpacked
+            plain.write(first)
             _copy(source, plain, limit, path)
     except EOFError:
         raise UnreadableReport(
@@ -119,7 +134,7 @@ def unpack(path: Path, start: bytes, target: Path, *, limit: int = MAX_UNPACKED)
 
 
 def _copy(source: BinaryIO, plain: BinaryIO, limit: int, path: Path) -> None:
-    written = 0
+    written = plain.tell()
     while chunk := source.read(_CHUNK):
         written += len(chunk)
         if written > limit:

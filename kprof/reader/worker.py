@@ -8,28 +8,37 @@ that dies takes only its slice along.
 
 from __future__ import annotations
 
+import errno
 import pickle
 import sys
 import traceback
 from pathlib import Path
 
-from kprof.reader.job import NO_LIBRARY, NO_MEMORY, Job
+from kprof.reader.job import NO_LIBRARY, NO_MEMORY, NO_SPACE, Job
+from kprof.reader.lifeline import die_with_parent
 from kprof.reader.slices import Slices
 
 
 def main() -> int:
     """Do the job on standard input and return the exit status."""
     job = Job.from_json(sys.stdin.buffer.read())
+    die_with_parent(job.parent)
     try:
         import ncu_report
-
+    except MemoryError:
+        return NO_MEMORY
+    except Exception:  # noqa: BLE001 - a library that is broken in any way
+        traceback.print_exc()
+        return NO_LIBRARY
+    try:
         outcome = Slices(job, ncu_report.load_report(job.report)).read()
         Path(job.output).write_bytes(pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL))
     except MemoryError:
         return NO_MEMORY
-    except ImportError:
-        traceback.print_exc()
-        return NO_LIBRARY
+    except OSError as error:
+        if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+            return NO_SPACE
+        raise
     return 0
 
 

@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import errno
 import faulthandler
 import os
 import signal
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -64,3 +66,42 @@ def test_no_tasks(tmp_path: Path) -> None:
 def test_without_fork_the_tasks_run_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "fork")
     assert Forks(tmp_path, 2).run([os.getpid]) == [os.getpid()]
+
+
+def test_a_full_disk_is_told_apart_from_a_broken_task(tmp_path: Path) -> None:
+    def full() -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with pytest.raises(OSError, match="No space left") as caught:
+        Forks(tmp_path, 2).run([full, lambda: 1])
+    assert caught.value.errno == errno.ENOSPC
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a process with its parent")
+def test_tasks_end_with_a_parent_that_is_killed(tmp_path: Path) -> None:
+    started = tmp_path / "pid"
+
+    def stay() -> None:
+        started.write_text(str(os.getpid()))
+        time.sleep(60)
+
+    parent = os.fork()
+    if not parent:
+        Forks(tmp_path, 1).run([stay])
+        os._exit(0)
+    while not (started.exists() and started.read_text()):
+        time.sleep(0.01)
+    os.kill(parent, signal.SIGKILL)
+    os.waitpid(parent, 0)
+    for _ in range(200):
+        if not _runs(int(started.read_text())):
+            return
+        time.sleep(0.01)
+    pytest.fail("the task lives on")
+
+
+def _runs(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False

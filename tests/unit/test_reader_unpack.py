@@ -100,6 +100,20 @@ def test_a_full_disk_is_not_called_a_permission() -> None:
     assert "TMPDIR" in error.hint
 
 
+@pytest.mark.parametrize(
+    ("error", "hint"),
+    [
+        (OSError(errno.EMFILE, "Too many open files"), "ulimit"),
+        (FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/']"), "TMPDIR"),
+        (OSError(errno.ENOSPC, "No space left on device"), "TMPDIR"),
+    ],
+)
+def test_what_the_machine_lacks_is_no_fault_of_the_file(error: OSError, hint: str) -> None:
+    found = unpack.unreadable(Path("x.xz"), error)
+    assert hint in (found.hint or "")
+    assert "check that the file" not in (found.hint or "")
+
+
 def test_names_are_shown_on_one_line() -> None:
     assert unpack.shown(Path(os.fsdecode(b"a\xff\nb"))) == "a\\udcff\\nb"
     assert unpack.shown(Path("größe.ncu-rep")) == "größe.ncu-rep"
@@ -118,13 +132,13 @@ class TestArchives:
 
     def test_cut_off(self, tmp_path: Path, compress) -> None:  # type: ignore[no-untyped-def]
         packed = tmp_path / "x"
-        packed.write_bytes(compress(os.urandom(100_000))[:50_000])
+        packed.write_bytes(compress(MAGIC + os.urandom(100_000))[:50_000])
         with pytest.raises(UnreadableReport, match="cut off"):
             unpack.unpack(packed, unpack.head(packed), tmp_path / "plain")
 
     def test_damaged(self, tmp_path: Path, compress) -> None:  # type: ignore[no-untyped-def]
         packed = tmp_path / "x"
-        content = bytearray(compress(b"some text " * 100_000))
+        content = bytearray(compress(MAGIC + b"some text " * 100_000))
         content[len(content) // 2 :][:20] = b""
         content[60:100] = b"\xff" * 40
         packed.write_bytes(content)
@@ -133,7 +147,14 @@ class TestArchives:
 
     def test_a_bomb_is_bounded(self, tmp_path: Path, compress) -> None:  # type: ignore[no-untyped-def]
         packed, plain = tmp_path / "x", tmp_path / "plain"
-        packed.write_bytes(compress(bytes(30 << 20)))
+        packed.write_bytes(compress(MAGIC + bytes(30 << 20)))
         with pytest.raises(UnreadableReport, match="more than 4 MiB"):
             unpack.unpack(packed, unpack.head(packed), plain, limit=4 << 20)
         assert plain.stat().st_size <= 4 << 20
+
+    def test_something_else_is_not_unpacked(self, tmp_path: Path, compress) -> None:  # type: ignore[no-untyped-def]
+        packed, plain = tmp_path / "x", tmp_path / "plain"
+        packed.write_bytes(compress(bytes(30 << 20)))
+        with pytest.raises(UnreadableReport, match="not an Nsight Compute report"):
+            unpack.unpack(packed, unpack.head(packed), plain)
+        assert plain.stat().st_size == 0

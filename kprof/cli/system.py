@@ -1,0 +1,62 @@
+"""What the operating system does to a command: signals that end it, and refusals."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from types import FrameType
+
+from kprof.cli import streams
+from kprof.errors import KprofError
+
+# What a stream answers that takes nothing; files are named in the error, or told of closer by.
+_NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EBADF, errno.EIO, errno.EFBIG}
+
+
+@contextlib.contextmanager
+def ending_on_signals() -> Iterator[None]:
+    """Let SIGTERM and SIGHUP end the command as Ctrl-C does: what it started and wrote goes too.
+
+    A signal that is ignored (nohup) stays ignored; a command that handles them itself may.
+    """
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
+            signum = getattr(signal, name, None)
+            if signum is not None and signal.getsignal(signum) is not signal.SIG_IGN:
+                before[signum] = signal.signal(signum, _end)
+    try:
+        yield
+    finally:
+        for signum, handler in before.items():
+            signal.signal(signum, handler)
+
+
+def _end(signum: int, _frame: FrameType | None) -> None:
+    signal.signal(signum, signal.SIG_IGN)  # a second one must not break the cleaning up
+    sys.exit(128 + signum)
+
+
+def refused(error: OSError) -> KprofError:
+    """Turn what the system refused, and nobody closer to it expected, into a message."""
+    reason = error.strerror or str(error)
+    if error.filename is None and error.errno in _NOT_WRITTEN:
+        streams.silence_stdout()
+        return KprofError(
+            f"standard output cannot be written: {reason}", hint="write to a file with -o"
+        )
+    if error.errno in {errno.EMFILE, errno.ENFILE}:
+        return KprofError(reason, hint="raise the limit with: ulimit -n 1024")
+    if reason.startswith("No usable temporary directory"):
+        return KprofError(
+            "there is no temporary directory to work in",
+            hint="set TMPDIR to a folder that can be written",
+        )
+    place = f"{error.filename}: " if error.filename is not None else ""
+    return KprofError(
+        f"{place}{reason}", hint="the system refused this; check the place and its rights"
+    )
