@@ -63,6 +63,7 @@ def analyze(  # noqa: PLR0917 - click passes every option by name
     inputs = expand(reports)
     several = len(inputs) > 1 or any(presence.is_dir(path) for path in reports)
     _check_several(to, several=several, open_page=open_page)
+    delivery.check_apart(to, [path for path in inputs if isinstance(path, Path)])
     found, failures = _analyzed(inputs, chosen, kernel, jobs=jobs, quiet=quiet)
     job = Job(
         found,

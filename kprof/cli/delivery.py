@@ -6,12 +6,14 @@ import dataclasses
 import sys
 import tempfile
 import webbrowser
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
 import click
 
 from kprof import output, presence
+from kprof.errors import OutputExists
 from kprof.formats import BINARY, Job, render
 from kprof.inputs import stem
 
@@ -53,6 +55,26 @@ def destination(formats: tuple[str, ...] | None, path: str | None, *, force: boo
     chosen = formats or _by_suffix(target)
     output.check_free(target, force=force)
     return Destination(chosen, target, force=force)
+
+
+def check_apart(to: Destination, inputs: Iterable[Path]) -> None:
+    """Refuse an output that would replace an input, whatever ``--force`` says.
+
+    Raises:
+        OutputExists: it would.
+    """
+    if to.path is None:
+        return
+    place = presence.real(to.path)
+    ends = tuple(output.SUFFIXES[name] for name in to.formats)
+    for path in inputs:
+        real = Path(presence.real(path))
+        inside = to.directory and str(real.parent) == place and real.name.endswith(ends)
+        if inside or str(real) == place:
+            raise OutputExists(
+                f"the output {to.path} would replace the report {path}",
+                hint="choose another name or folder with -o",
+            )
 
 
 def deliver(job: Job, to: Destination, *, quiet: bool = False) -> list[Path]:

@@ -276,3 +276,30 @@ def test_output_to_a_closed_pipe_is_no_traceback(recorded: Path) -> None:
 def test_stdout_as_an_explicit_output(recorded: Path) -> None:
     dash = kprof("analyze", recorded, "--format", "json", "-o", "-").stdout
     assert json.loads(dash)["schema"] == "kprof.report/1"
+
+
+@pytest.mark.parametrize("named", ["x.json", "./x.json", "link.json"])
+def test_an_output_never_replaces_an_input(recorded: Path, tmp_path: Path, named: str) -> None:
+    report = tmp_path / "x.json"  # a report is taken whatever its name
+    shutil.copy(recorded, report)
+    (tmp_path / "link.json").symlink_to(report)
+    options = ("--format", "json", "--force")
+    for where in (named, "."):
+        done = kprof("analyze", "x.json", "-o", where, *options, cwd=tmp_path)
+        assert done.returncode == 2
+        assert "would replace the report x.json" in done.stderr
+    assert report.read_bytes() == recorded.read_bytes()
+
+
+def test_an_unreadable_input_costs_the_others_nothing(recorded: Path, tmp_path: Path) -> None:
+    (tmp_path / "loop.ncu-rep").symlink_to("loop.ncu-rep")
+    shutil.copy(recorded, tmp_path / "good.ncu-rep")
+    for inputs in (["loop.ncu-rep", "good.ncu-rep", ""], ["."]):
+        done = kprof("analyze", *inputs, "--format", "json", cwd=tmp_path)
+        assert done.returncode == 2
+        found = json.loads(done.stdout)
+        assert [r["source"]["path"] for r in found["reports"]] == ["good.ncu-rep"]
+        assert found["errors"][0]["path"] == "loop.ncu-rep"
+        assert "symbolic links" in found["errors"][0]["cause"]
+        assert found["errors"][0]["hint"]
+        assert len(found["errors"]) == len(inputs) - (len(inputs) > 1)
