@@ -93,9 +93,12 @@ def unreadable(path: Path, error: Exception) -> UnreadableReport:
         return UnreadableReport(
             f"{shown(path)}: cannot be read: {reason}", hint="raise the limit with: ulimit -n 1024"
         )
+    loops = getattr(error, "errno", None) == errno.ELOOP
     return UnreadableReport(
         f"{shown(path)}: cannot be read: {reason}",
-        hint="check that the file exists and that you may read it",
+        hint="the link leads back to itself; name the file it was meant for"
+        if loops
+        else "check that the file exists and that you may read it",
     )
 
 

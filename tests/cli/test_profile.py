@@ -668,3 +668,17 @@ def test_stopped_while_reading_keeps_the_profile_and_cleans_up(
     assert "The profile itself is kept: kprof-t/report.ncu-rep" in err
     assert written("kprof-t") == {"report.ncu-rep"}
     assert Path("kprof-t/report.ncu-rep").read_bytes() == recorded.read_bytes()
+
+
+def test_without_an_error_stream_the_exit_status_stays(env: dict[str, str], recorded: Path) -> None:
+    line = '"$@" 2>&-'
+    argv = ["/bin/sh", "-c", line, "sh", *command("-o", "out", "/bin/true")]
+    done = subprocess.run(
+        argv,
+        env={**env, "FAKE_NCU_REPORT": str(recorded)},
+        stdout=subprocess.PIPE,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0
+    assert Path("out", "report.html").is_file()
