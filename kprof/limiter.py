@@ -59,8 +59,23 @@ class Utilisation:
     pct: float
 
 
+_last: list[tuple[Kernel, tuple[Utilisation, ...]]] = []
+
+
 def utilisations(kernel: Kernel) -> tuple[Utilisation, ...]:
-    """Return every unit with a known utilisation, busiest first."""
+    """Return every unit with a known utilisation, busiest first.
+
+    Every rule asks for it, one kernel after the other: the last answer is kept.
+    """
+    last = _last[0] if _last else None
+    if last is not None and last[0] is kernel:
+        return last[1]
+    found = _ranked(kernel)
+    _last[:] = [(kernel, found)]
+    return found
+
+
+def _ranked(kernel: Kernel) -> tuple[Utilisation, ...]:
     found = [
         Utilisation(name, kind, kernel.metrics[name])
         for name, kind in m.UNIT_CLASS.items()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping
+from functools import lru_cache
 
 from kprof import metrics as m
 from kprof.model import Kernel
@@ -75,10 +76,10 @@ def peaks(kernel: Kernel) -> dict[str, float]:
     found: dict[str, float] = {}
     slow: dict[str, float] = {}
     for name, value in kernel.metrics.items():
-        match = m.TENSOR_OPS.match(name)
-        if not match or not match["peak"] or value <= 0.0:
+        counted = _counted(name)
+        if not counted or not counted[1] or value <= 0.0:
             continue
-        kind, path, dense = _parse_path(match["path"])
+        kind, path, dense = _parse_path(counted[0])
         if not dense:
             continue
         if path in {"hmma", "imma"}:
@@ -115,10 +116,10 @@ def _from_counters(metrics: Mapping[str, float]) -> dict[str, float]:
     generic: dict[str, float] = defaultdict(float)
     by_path: dict[str, float] = defaultdict(float)
     for name, value in metrics.items():
-        match = m.TENSOR_OPS.match(name)
-        if not match or match["peak"] or value <= 0.0:
+        counted = _counted(name)
+        if not counted or counted[1] or value <= 0.0:
             continue
-        path = match["path"]
+        path = counted[0]
         # Generic names contain the per-path ones and the sparse/dense split: never add them up.
         if path.startswith("src_") and "_sparsity_" not in path:
             generic[_parse_path(path)[0]] += value
@@ -134,6 +135,13 @@ def _from_opcodes(opcodes: Mapping[str, float]) -> dict[str, float]:
         if found:
             totals[found[0]] += found[1] * count
     return {kind: value for kind, value in totals.items() if value > 0.0}
+
+
+@lru_cache(maxsize=4096)
+def _counted(name: str) -> tuple[str, bool] | None:
+    """Split a tensor metric's name into its path and whether it is a peak; None for others."""
+    match = m.TENSOR_OPS.match(name)
+    return (match["path"], match["peak"] is not None) if match else None
 
 
 def _operations_of(opcode: str) -> tuple[str, float] | None:
@@ -160,6 +168,7 @@ def _type_of(mnemonic: str, modifiers: list[str]) -> str:
     return _DEFAULT_TYPE[mnemonic]
 
 
+@lru_cache(maxsize=1024)
 def _parse_path(path: str) -> tuple[str, str, bool]:
     """Split ``op_hmma_src_fp16_dst_fp32_sparsity_off`` into type, path and whether it is dense."""
     dense = not path.endswith("_sparsity_on")

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from kprof.model.profile import Instruction
 from kprof.reader.library import Action
 
-# About 0.3 s of the library's time: five of torch's larger modules, or every kernel of most
+# About 0.2 s of the library's time: three of torch's larger modules, or every kernel of most
 # programs of one's own.
-BUDGET_BYTES = 24 << 20
+BUDGET_BYTES = 16 << 20
 # Printing one instruction costs as much as this much more of a module.
 _INSTRUCTION_BYTES = 10 << 10
 # From this share of needless accesses on, a reader wants to see where they are.
