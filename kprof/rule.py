@@ -24,6 +24,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
+from kprof import presence
 from kprof.errors import BadRule, UnknownRule
 from kprof.model import Finding, Kernel
 from kprof.quantity import Quantity
@@ -114,7 +115,7 @@ def _modules(rules_dir: Path | None) -> Iterable[ModuleType]:
     for entry in entry_points(group=CATALOGUE):
         yield _entry_module(entry.value)
     if rules_dir is not None:
-        if not rules_dir.is_dir():
+        if not presence.is_dir(rules_dir):
             raise BadRule(f"{rules_dir} is not a directory", hint="give --rules-dir a directory")
         for path in sorted(rules_dir.glob("*.py")):
             if path.name != "__init__.py":

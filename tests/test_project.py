@@ -30,7 +30,8 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "version"}),
     frozenset({"model"}),
     frozenset(
-        {"inputs", "metrics", "names", "output", "presence", "process", "quantity", "units", "words"}
+        {"crew", "inputs", "metrics", "names", "output", "presence", "process", "quantity",
+         "units", "words"}
     ),
     frozenset(
         {"collect", "evidence", "limiter", "occupancy", "reader", "roofline", "rule", "samples",
