@@ -14,7 +14,7 @@ DETAILED = 150  # entries with a section of their own; the rest keep their row i
 STARTERS = 5
 LEAST = 0.001  # of the GPU time; a fix that saves less is no place to start
 # Quality notes that cast no doubt on the numbers that are there.
-CONTEXT = {"clock-state", "fp16-constants", "incomplete-levels", "no-line-info"}
+CONTEXT = {"clock-state", "fp16-constants", "incomplete-levels", "no-line-info", "no-tensor-roof"}
 
 
 @dataclass(frozen=True, slots=True)

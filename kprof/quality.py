@@ -72,17 +72,21 @@ def _above(kernel: Kernel, roof: Roofline) -> str | None:
     over = [unit for unit in utilisations(kernel) if unit.pct > ABOVE_PCT]
     if over:
         return f"{over[0].metric} reads {over[0].pct:.1f} %, above its own peak: passes or clocks differ"
-    if roof.flops.tensor and not any(name.startswith("tensor_") for name in roof.ceilings):
-        return (
-            "tensor operations were counted, but the report holds no tensor peak: the roof that "
-            "limits them is missing from the chart"
-        )
     if roof.roof_pct is not None and roof.roof_pct > ABOVE_ROOF_PCT:
         return (
             f"the kernel sits at {roof.roof_pct:.0f} % of its {roof.roof} roof: the clock moved "
             "between passes, or the peak is not this chip's; read the roofline with care"
         )
     return None
+
+
+def _no_tensor_roof(_: Kernel, roof: Roofline) -> str | None:
+    if not roof.flops.tensor or any(name.startswith("tensor_") for name in roof.ceilings):
+        return None
+    return (
+        "tensor operations were counted, but the report holds no tensor peak: the roof that limits "
+        "them is missing from the chart"
+    )
 
 
 def _hit_rates(kernel: Kernel, _: Roofline) -> str | None:
@@ -161,6 +165,7 @@ CHECKS: dict[str, Check] = {
     "inflated-duration": _inflated,
     "missing-duration": _missing_duration,
     "above-roof": _above,
+    "no-tensor-roof": _no_tensor_roof,
     "unusable-metrics": _unusable,
     "incomplete-levels": _levels,
     "passes-disagree": _disagree,

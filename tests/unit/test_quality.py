@@ -163,6 +163,6 @@ def test_halves_that_hardly_count_are_not_mentioned() -> None:
 
 def test_tensor_work_without_a_tensor_roof() -> None:
     work = Roofline(flops=Flops(tensor={"fp16": 1e9}), ceilings={"fp32": 1e12})
-    assert checks(kernel(), work) == ["above-roof"]
+    assert checks(kernel(), work) == ["no-tensor-roof"]
     roofs = {"fp32": 1e12, "tensor_fp16": 1e14}
     assert checks(kernel(), Roofline(flops=work.flops, ceilings=roofs)) == []
