@@ -1,4 +1,4 @@
-"""Fewer blocks than SMs."""
+"""Too few blocks for the SMs."""
 
 from __future__ import annotations
 
