@@ -10,7 +10,7 @@ from pathlib import Path
 from kprof import crew
 from kprof.errors import KprofError
 from kprof.inputs import Failure
-from kprof.model import Profile, Report
+from kprof.model import Report
 from kprof.rule import Rule, registry
 
 
@@ -35,11 +35,16 @@ class Analysis:
         from kprof.reader import load
 
         profile = load(path, extra_metrics=self._metrics())
-        chosen, note = self._chosen(profile)
         from kprof.diagnosis import diagnose
 
-        report = diagnose(chosen, rules=self.rules)
-        return replace(report, notes=(*report.notes, note)) if note else report
+        report = diagnose(profile, rules=self.rules, kernel=self.kernel)
+        if self.kernel is None:
+            return report
+        note = (
+            f"{len(report.kernels)} of {len(profile.kernels)} kernels are shown: "
+            f"those whose name matches {self.kernel.pattern!r}."
+        )
+        return replace(report, notes=(*report.notes, note))
 
     def of_all(
         self, inputs: Sequence[Path | Failure], *, jobs: int = 1
@@ -61,20 +66,6 @@ class Analysis:
     def _metrics(self) -> tuple[str, ...]:
         rules = self.rules or ()
         return tuple({name: None for rule in rules for q in rule.requires for name in q.names})
-
-    def _chosen(self, profile: Profile) -> tuple[Profile, str | None]:
-        if self.kernel is None:
-            return profile, None
-        kept = tuple(
-            kernel
-            for kernel in profile.kernels
-            if self.kernel.search(kernel.demangled or kernel.name)
-        )
-        note = (
-            f"{len(kept)} of {len(profile.kernels)} kernels are shown: "
-            f"those whose name matches {self.kernel.pattern!r}."
-        )
-        return replace(profile, kernels=kept), note
 
 
 def _prepare() -> None:

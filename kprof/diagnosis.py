@@ -54,10 +54,12 @@ def diagnose(
         kernel: keep only kernels whose demangled name this pattern is found in.
     """
     catalogue = registry() if rules is None else tuple(rules)
-    kept = [
-        item for item in profile.kernels if kernel is None or kernel.search(item.demangled or "")
-    ]
-    reports = tuple(_kernel_report(item, catalogue, profile.collection.depth) for item in kept)
+    if kernel is not None:
+        kept = (item for item in profile.kernels if kernel.search(item.demangled or item.name))
+        profile = replace(profile, kernels=tuple(kept))
+    reports = tuple(
+        _kernel_report(item, catalogue, profile.collection.depth) for item in profile.kernels
+    )
     return Report(
         source=profile.source,
         collection=profile.collection,

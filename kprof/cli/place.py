@@ -5,12 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import signal
 import tempfile
-import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import FrameType
 
 from kprof import output, presence
 from kprof.errors import OutputExists, OutputNotWritable
@@ -98,22 +95,3 @@ def _move_across(report: Path, kept: Path) -> None:
     with tempfile.TemporaryDirectory(prefix=".kprof-", dir=kept.parent) as near:
         shutil.copyfile(report, Path(near) / REPORT)
         (Path(near) / REPORT).replace(kept)
-
-
-@contextlib.contextmanager
-def cleaning_up_on_signals() -> Iterator[None]:
-    """Let SIGTERM and SIGHUP unwind the stack, as Ctrl-C does, so that nothing stays behind."""
-
-    def leave(signum: int, _frame: FrameType | None) -> None:
-        raise SystemExit(128 + signum)
-
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        for signum in (signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(signum) == signal.SIG_DFL:
-                before[signum] = signal.signal(signum, leave)
-    try:
-        yield
-    finally:
-        for signum, handler in before.items():
-            signal.signal(signum, handler)

@@ -67,8 +67,7 @@ def run(command: Sequence[str], module: str | None, options: Options, settings: 
     _say(settings, f"ncu {ncu.version}: {ncu.path}")
     if target.python is not None:
         _say(settings, f"python: {target.python}")
-    with place.cleaning_up_on_signals():
-        return _run(str(ncu.path), target, options, rules, settings)
+    return _run(str(ncu.path), target, options, rules, settings)
 
 
 def _run(
