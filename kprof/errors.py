@@ -15,6 +15,7 @@
     ├── BadRule                 a rule file given by --rules-dir that cannot be loaded
     ├── UnknownSample           a sample kernel name that does not exist
     ├── NvccNotFound            no CUDA compiler on this machine
+    ├── BadSnapshot             a file that is not an environment snapshot
     └── BuildFailed             a sample kernel that could not be built or started
 
 The library raises these; only ``kprof.cli`` turns them into a message and an exit status.
@@ -24,6 +25,7 @@ from __future__ import annotations
 
 __all__ = [
     "BadRule",
+    "BadSnapshot",
     "BuildFailed",
     "CountersForbidden",
     "DriverMissing",
@@ -110,3 +112,7 @@ class NvccNotFound(KprofError):
 
 class BuildFailed(KprofError):
     """A sample kernel could not be built, or its program could not be started."""
+
+
+class BadSnapshot(KprofError):
+    """The file is no environment snapshot, or one of a version this kprof does not read."""

@@ -37,7 +37,7 @@ LAYERS: tuple[frozenset[str], ...] = (
         {"collect", "evidence", "limiter", "occupancy", "reader", "roofline", "rule", "samples",
          "sharedmem", "stalls", "tensor"}
     ),
-    frozenset({"diagnosis", "estimate", "occupancy_rule", "ordering", "quality"}),
+    frozenset({"audit", "diagnosis", "estimate", "occupancy_rule", "ordering", "quality"}),
     frozenset(
         {"annotations", "collection_text", "doubts", "export", "figures", "frame", "html",
          "kernel_text", "markdown", "markers",

@@ -1,0 +1,134 @@
+"""Facts that several checks read out of the same raw facts.
+
+Every function returns None where nothing is known, and never guesses.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from packaging.version import InvalidVersion, Version
+
+from kprof.audit.facts import Facts
+
+# nvidia-smi's table header, before and since R610 (KMD/UMD).
+SMI_DRIVER = re.compile(r"(?:Driver|KMD) Version:\s*([\d.]+)")
+SMI_CUDA = re.compile(r"CUDA(?:\s+UMD)?\s+Version:\s*([\d.]+)")
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU as the driver lists it.
+
+    Attributes:
+        name: the marketing name, "" when not known.
+        capability: compute capability (major, minor), None when not known.
+        facts: everything else about it.
+    """
+
+    name: str
+    capability: tuple[int, int] | None
+    facts: Facts
+
+
+def version(text: str | None) -> Version | None:
+    """Return a version that can be compared, None for text that is none."""
+    if text is None:
+        return None
+    try:
+        return Version(text.strip())
+    except InvalidVersion:
+        found = re.match(r"\s*v?(\d+(?:\.\d+)*)", text)
+        return Version(found[1]) if found else None
+
+
+def release(text: str | None, parts: int = 2) -> tuple[int, ...] | None:
+    """Return the first numbers of a version, ``(12, 4)``; missing ones are 0."""
+    found = version(text)
+    if found is None:
+        return None
+    return (*found.release, *(0,) * parts)[:parts]
+
+
+def capability(text: str | None) -> tuple[int, int] | None:
+    """Return ``"8.9"`` as ``(8, 9)``."""
+    found = re.fullmatch(r"\s*(\d+)\.(\d+)\s*", text or "")
+    return (int(found[1]), int(found[2])) if found else None
+
+
+def driver_version(facts: Facts) -> str | None:
+    """Return the kernel driver's version from NVML, nvidia-smi's text or the loaded module."""
+    smi = SMI_DRIVER.search(facts.text("driver.nvidia_smi_text") or "")
+    return (
+        facts.text("driver.module_version")
+        or facts.text("driver.version")
+        or (smi[1] if smi else None)
+    )
+
+
+def driver_branch(facts: Facts) -> int | None:
+    """Return the driver's branch, the first number of its version."""
+    found = release(driver_version(facts), 1)
+    return found[0] if found else None
+
+
+def reported_cuda(facts: Facts) -> str | None:
+    """Return the CUDA version the driver's libraries report, which a compat libcuda can raise."""
+    smi = SMI_CUDA.search(facts.text("driver.nvidia_smi_text") or "")
+    return facts.text("driver.cuda_version") or (smi[1] if smi else None)
+
+
+def gpus(facts: Facts) -> tuple[Gpu, ...] | None:
+    """Return the GPUs the driver lists; None when not looked for."""
+    listed = facts.items("gpus")
+    if listed is None:
+        return None
+    return tuple(
+        Gpu(gpu.text("name") or "", capability(gpu.text("compute_capability")), gpu)
+        for gpu in listed
+    )
+
+
+def torch_cuda(facts: Facts) -> tuple[int, int] | None:
+    """Return the CUDA version torch was built with, from its own word or its local version."""
+    found = release(facts.text("torch.cuda"))
+    if found is None:
+        local = re.search(r"\+cu(\d{2})(\d)\b", facts.text("torch.version") or "")
+        found = (int(local[1]), int(local[2])) if local else None
+    return (found[0], found[1]) if found else None
+
+
+def logged(facts: Facts, pattern: str) -> str | None:
+    """Return the first line of the program's output, dmesg or an error text that matches."""
+    for line in _lines(facts):
+        if re.search(pattern, line, re.IGNORECASE):
+            return line.strip()[:300]
+    return None
+
+
+def _lines(facts: Facts) -> list[str]:
+    texts = [
+        facts.text("log"),
+        facts.text("driver.nvidia_smi_error"),
+        facts.text("driver.nvml_error"),
+        facts.text("ncu.error"),
+        facts.text("torch.import_error"),
+        *(facts.texts("driver.dmesg") or ()),
+    ]
+    return [line for text in texts if text for line in text.splitlines()]
+
+
+def in_container(facts: Facts) -> str | None:
+    """Return the kind of container, None outside one or when not known."""
+    return facts.text("os.container")
+
+
+def wsl(facts: Facts) -> bool:
+    """Say whether this is Windows' Linux subsystem."""
+    return facts.number("os.wsl") is not None
+
+
+def jetson(facts: Facts) -> bool:
+    """Say whether this is a Jetson (Tegra) board."""
+    return facts.text("os.jetson") is not None

@@ -1,0 +1,1 @@
+"""The probes: what this machine looks like, facts only."""
