@@ -13,7 +13,7 @@ from rich.text import Text
 
 from kprof.doubts import doubts
 from kprof.model import Evidence, Finding, KernelReport, Place
-from kprof.names import printable, short
+from kprof.names import one_line, short
 from kprof.ranking import Group
 from kprof.units import count, quantity, share
 from kprof.words import gain, standing, unexplained, verdict
@@ -119,11 +119,6 @@ def _most_missed(kernels: Iterable[KernelReport]) -> list[str]:
     counted = Counter(lacks).most_common()
     more = [f"{len(counted) - 8} more"] if len(counted) > 8 else []
     return [name for name, _ in counted[:8]] + more
-
-
-def one_line(text: str) -> str:
-    """Return text as one printable line: nothing in a report may steer the terminal."""
-    return printable(" ".join(text.split()))
 
 
 def _body(text: Text) -> Padding:

@@ -33,6 +33,11 @@ def printable(text: str) -> str:
     return "".join(char if char.isprintable() else "?" for char in text)
 
 
+def one_line(text: str) -> str:
+    """Return text as one printable line: nothing that was read may steer the terminal."""
+    return printable(" ".join(text.split()))
+
+
 def _signature(name: str) -> str:
     """Drop the parameter list at the end and the return type at the start."""
     if name.endswith(")"):

@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from rich.console import Console, RenderableType
+from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from kprof.collection_text import collected
 from kprof.doubts import doubts
-from kprof.kernel_text import details, headline, kernel_block, not_evaluated, one_line
+from kprof.kernel_text import details, headline, kernel_block, not_evaluated
 from kprof.model import Report
-from kprof.names import short
+from kprof.names import one_line, short
 from kprof.ranking import Group, gpu_time, ranked
+from kprof.terminal import NARROWEST, drawn
 from kprof.units import UNKNOWN, count, percent, share, si
 from kprof.words import bound_label
 
 ROWS = 10
 DISCUSSED = 5
 ENOUGH = 0.8  # of the GPU time: kernels beyond it are not discussed unless asked for
-NARROWEST = 40
 
 
 def summary(report: Report, *, width: int = 80, color: bool = False, verbose: int = 0) -> str:
@@ -36,21 +35,7 @@ def summary(report: Report, *, width: int = 80, color: bool = False, verbose: in
             number and rule that could not be evaluated.
     """
     width = max(width, NARROWEST)
-    out = io.StringIO()
-    console = Console(
-        file=out,
-        width=width,
-        force_terminal=color,
-        color_system="standard" if color else None,
-        no_color=not color,
-        legacy_windows=False,
-        emoji=False,
-        markup=False,
-        highlight=False,
-    )
-    for part in _parts(report, width, verbose):
-        console.print(part)
-    return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())
+    return drawn(_parts(report, width, verbose), width=width, color=color)
 
 
 def _parts(report: Report, width: int, verbose: int) -> Iterator[RenderableType]:

@@ -41,7 +41,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset(
         {"annotations", "collection_text", "doubts", "export", "figures", "frame", "html",
          "kernel_text", "markdown", "markers",
-         "page", "plane", "ranking", "sketch", "text", "unplaced"}
+         "page", "plane", "ranking", "sketch", "terminal", "text", "unplaced"}
     ),
     frozenset({"", "analysis", "api", "formats", "schema"}),  # "" is kprof/__init__.py
     frozenset({"__main__", "cli"}),
