@@ -45,6 +45,7 @@ class Model(nn.Module):
         self.position = nn.Embedding(TOKENS, WIDTH)
         self.blocks = nn.ModuleList(Block() for _ in range(LAYERS))
         self.norm = nn.LayerNorm(WIDTH)
+        nn.init.normal_(self.token.weight, std=0.02)
 
     def forward(self, tokens: torch.Tensor) -> torch.Tensor:
         hidden = self.token(tokens) + self.position.weight
@@ -61,7 +62,7 @@ def main() -> None:
     torch.manual_seed(0)
     model = Model().cuda()
     run = torch.compile(model) if given.compile else model
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, foreach=False)
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
     tokens = torch.randint(VOCABULARY, (BATCH, TOKENS + 1), device="cuda")
     for step in range(given.steps):
         with torch.autocast("cuda", dtype=torch.bfloat16):
