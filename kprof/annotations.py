@@ -149,8 +149,13 @@ def _command(kernel: KernelReport | None, finding: Finding) -> str:
     properties = {"title": f"kprof: {finding.rule}"}
     if place is not None and place.file:
         properties = {"file": _relative(place.file), "line": str(place.line)} | properties
+    return workflow_command(_COMMANDS[finding.severity], _message(kernel, finding), **properties)
+
+
+def workflow_command(command: str, text: str, **properties: str) -> str:
+    """Return a workflow command that GitHub shows as an annotation: ``::warning title=…::text``."""
     listed = ",".join(f"{name}={_property(value)}" for name, value in properties.items())
-    return f"::{_COMMANDS[finding.severity]} {listed}::{_data(_message(kernel, finding))}"
+    return f"::{command} {listed}::{_data(text)}"
 
 
 def _data(text: str) -> str:

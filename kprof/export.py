@@ -32,7 +32,7 @@ def to_dict(report: Report) -> dict[str, Any]:
             names the field.
     """
     head = {"schema": SCHEMA, "kprof_version": __version__}
-    return {**head, **_fields(report, "report")}
+    return {**head, **fields(report, "report")}
 
 
 def to_json(report: Report) -> str:
@@ -51,7 +51,7 @@ def reports_json(reports: Sequence[Report], errors: Sequence[Failure]) -> str:
         ValueError: as :func:`to_dict`.
     """
     listed = [to_dict(report) for report in reports]
-    failed = [_fields(error, "error") for error in errors]
+    failed = [fields(error, "error") for error in errors]
     return _dumps({"schema": SEVERAL, "reports": listed, "errors": failed})
 
 
@@ -104,10 +104,19 @@ def _plain(value: object, where: str) -> Any:
         return {_text(str(key)): _plain(item, f"{where}.{key}") for key, item in value.items()}
     if isinstance(value, Sequence):
         return [_plain(item, f"{where}[{place}]") for place, item in enumerate(value)]
-    return _fields(value, where)
+    return fields(value, where)
 
 
-def _fields(value: Any, where: str) -> dict[str, Any]:
+def fields(value: Any, where: str) -> dict[str, Any]:
+    """Return a dataclass as plain dicts, lists, numbers and strings, field by field.
+
+    Args:
+        value: an instance.
+        where: its name, for the message about a number that is none.
+
+    Raises:
+        ValueError: a number is NaN or infinite.
+    """
     # By hand rather than dataclasses.asdict: that keeps tuples and copies every leaf.
     names = (field.name for field in dataclasses.fields(value))
     return {name: _plain(getattr(value, name), f"{where}.{name}") for name in names}

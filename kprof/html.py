@@ -2,32 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
-from importlib.resources import files
 from pathlib import PurePath
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup, escape
+from jinja2 import Environment
+from markupsafe import Markup
 
-from kprof import page, units, words
+from kprof import page, templating, units, words
 from kprof.figures import plotly_script, roofline_figure
 from kprof.model import KernelReport, Report, Roofline
-from kprof.names import printable, short
+from kprof.names import short
 from kprof.plane import LEVELS, Plane, planes
 from kprof.ranking import gpu_time
 from kprof.sketch import sketch
 from kprof.unplaced import Unplaced, without_arithmetic, without_traffic
 from kprof.version import __version__
 
-CONTENT = "kprof.reports"
 OPEN_KERNELS = 3  # sections unfolded when the page opens
 TABLE_ROWS = 15  # of the ranked table before "Show all"; without JavaScript all are shown
 SOURCE_ROWS = 24  # rows of a per-instruction table; the JSON has all
 LISTED = 200  # kernels named under a roofline; the table has all
-
-_CODE = re.compile(r"`([^`]+)`")
 
 
 def render(report: Report) -> str:
@@ -76,19 +71,7 @@ def _data(rooflines: tuple[Plane, ...]) -> dict[str, Any]:
 
 
 def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader(CONTENT),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.policies["json.dumps_kwargs"] = {
-        "sort_keys": True,
-        "separators": (",", ":"),
-        "allow_nan": False,
-    }
-    environment.globals["embed"] = _embed
+    environment = templating.environment()
     for number in (
         whole_bytes,
         units.si,
@@ -115,9 +98,7 @@ def _environment() -> Environment:
         page.remarks,
         units.speedup,
         clip,
-        prose,
         called,
-        printable,
         place,
         fold,
         rate,
@@ -127,11 +108,6 @@ def _environment() -> Environment:
     ):
         environment.filters[text.__name__] = text
     return environment
-
-
-def _embed(asset: str) -> Markup:
-    """Return one of the page's own style sheets or scripts, to stand inside its element."""
-    return Markup(files(CONTENT).joinpath("assets").joinpath(asset).read_text("utf-8"))  # noqa: S704 - our own file
 
 
 def _marking_unknown(number: Callable[..., str]) -> Callable[..., str]:
@@ -148,11 +124,6 @@ def clip(text: str, length: int = 90) -> str:
         return text
     head = length * 2 // 3
     return f"{text[:head]}…{text[head + 1 - length :]}"
-
-
-def prose(text: str) -> Markup:
-    """Escape a sentence and set what stands between backticks as code."""
-    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(text))))  # noqa: S704 - escaped above
 
 
 def called(kernel: KernelReport, width: int = 70) -> str:

@@ -14,7 +14,8 @@ def drawn(parts: Iterable[RenderableType], *, width: int, color: bool) -> str:
     """Return the parts as text of ``width`` columns, each line without blanks at its end.
 
     Args:
-        parts: one below the other; texts are taken as they are, without rich's markup.
+        parts: one below the other; texts are taken as they are, without rich's markup. One that
+            is not to be wrapped, a command, may be wider.
         width: columns.
         color: whether to write terminal escapes.
     """
@@ -31,5 +32,5 @@ def drawn(parts: Iterable[RenderableType], *, width: int, color: bool) -> str:
         highlight=False,
     )
     for part in parts:
-        console.print(part)
+        console.print(part, crop=False)  # what may not be wrapped stays whole
     return "".join(line.rstrip() + "\n" for line in out.getvalue().splitlines())

@@ -39,9 +39,11 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
     frozenset({"audit", "diagnosis", "estimate", "occupancy_rule", "ordering", "quality"}),
     frozenset(
-        {"annotations", "collection_text", "doubts", "export", "figures", "frame", "html",
+        {"annotations", "collection_text", "doctor_export", "doctor_result",
+         "doctor_text", "doctor_words", "doubts", "export", "figures", "frame", "html",
          "kernel_text", "markdown", "markers",
-         "page", "plane", "ranking", "sketch", "terminal", "text", "unplaced"}
+         "page", "plane", "ranking", "sketch", "templating", "terminal",
+         "text", "unplaced"}
     ),
     frozenset({"", "analysis", "api", "formats", "schema"}),  # "" is kprof/__init__.py
     frozenset({"__main__", "cli"}),

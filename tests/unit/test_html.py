@@ -8,9 +8,10 @@ from html.parser import HTMLParser
 
 import pytest
 
-from kprof.html import clip, fold, place, prose, render
+from kprof.html import clip, fold, place, render
 from kprof.model import Bound, KernelReport, QualityNote, Report, Roofline, SharedMemory, Speedup
 from kprof.page import DETAILED
+from kprof.templating import prose
 from kprof.version import __version__
 from kprof.words import verdict
 from tests.report_fixture import (

@@ -1,0 +1,45 @@
+"""An audited environment as JSON, and as annotations of a GitHub workflow."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from kprof.annotations import workflow_command
+from kprof.audit.verdict import Status
+from kprof.doctor_result import CheckResult, DoctorReport
+from kprof.doctor_words import fix_line
+from kprof.export import fields
+from kprof.version import __version__
+
+SCHEMA = "kprof.doctor/1"
+
+# Characters that JSON allows as they are and that a terminal or an editor obeys.
+_STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+_SHOWN: tuple[Status, ...] = ("error", "warning")  # which are workflow commands too
+
+
+def to_dict(report: DoctorReport) -> dict[str, Any]:
+    """Return the report as plain dicts, lists, numbers and strings, in the model's order."""
+    return {"schema": SCHEMA, "kprof_version": __version__, **fields(report, "report")}
+
+
+def to_json(report: DoctorReport) -> str:
+    """Return the report as JSON text (``kprof.doctor/1``), ending in a newline."""
+    text = json.dumps(to_dict(report), allow_nan=False, ensure_ascii=False, indent=1)
+    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+
+
+def github(report: DoctorReport) -> str:
+    """Return errors and warnings as workflow commands, the primary cause first."""
+    found = [item for status in _SHOWN for item in report.of(status)]
+    return "".join(f"{_annotation(item, report)}\n" for item in found)
+
+
+def _annotation(item: CheckResult, report: DoctorReport) -> str:
+    named = f"kprof doctor: {item.check}"
+    title = f"{named} (primary cause)" if item.check == report.primary else named
+    said = [item.message, fix_line(item.remedy) if item.remedy else ""]
+    text = "\n".join(part for part in said if part)
+    return workflow_command(item.status, text, title=title)

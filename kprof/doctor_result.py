@@ -1,0 +1,156 @@
+"""What the doctor shows, ready for any output: an audit, cleaned of what could do harm.
+
+Messages and commands quote a snapshot that anybody may have written. Here, once for every output,
+control characters are replaced, lines are cut to a length that people read, and facts are reduced
+to what JSON can hold.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kprof.audit import Audit
+from kprof.audit.judge import Judged
+from kprof.audit.verdict import Purpose, Remedy, Status, Who
+from kprof.names import one_line, printable
+
+MESSAGE = 1_000  # characters of a message or a line of evidence
+EVIDENCE = 40  # lines
+DEPTH = 12  # of nested facts; a snapshot of kprof's own has 4
+
+# Problems first, and what needs no attention last.
+ORDER: tuple[Status, ...] = ("error", "warning", "unknown", "ok", "skipped")
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What to change.
+
+    Attributes:
+        text: one or two sentences.
+        commands: exact commands for this machine, in order.
+        who: who can run them: ``you``, ``root`` on this machine, ``host`` (the admin of the host,
+            from inside a container), ``windows`` (on the Windows side of WSL) or ``provider`` (of
+            a rented machine).
+    """
+
+    text: str
+    commands: tuple[str, ...]
+    who: Who
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What one check found.
+
+    Attributes:
+        check: its id, ``driver.too_old_for_torch``.
+        status: ``ok``, ``warning``, ``error``, ``unknown`` (a fact is missing) or ``skipped`` (it
+            does not apply here).
+        message: the cause in one line, with the values that prove it.
+        evidence: the facts and log lines it was judged by.
+        remedy: what to change, null where nothing has to be.
+        source: where the rule is written down, null where it speaks for itself.
+        title: what the check is about, in a few words.
+        follows: whether the primary cause explains it.
+    """
+
+    check: str
+    status: Status
+    message: str
+    evidence: tuple[str, ...]
+    remedy: Fix | None
+    source: str | None
+    title: str = ""
+    follows: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class DoctorReport:
+    """An audited environment.
+
+    Attributes:
+        facts: the snapshot's facts, as the probes saw them.
+        primary: the check whose error explains the others, null without an error.
+        checks: every check, in the order of causes.
+        purpose: what errors were counted for, null for everything.
+        faults: what could not be read in the snapshot.
+    """
+
+    facts: Mapping[str, Any]
+    primary: str | None
+    checks: tuple[CheckResult, ...]
+    purpose: Purpose | None = None
+    faults: tuple[str, ...] = ()
+
+    @property
+    def cause(self) -> CheckResult | None:
+        """The primary cause."""
+        return next((item for item in self.checks if item.check == self.primary), None)
+
+    def of(self, status: Status) -> tuple[CheckResult, ...]:
+        """Return the results of a status: the primary cause first, what follows from it last."""
+        found = [item for item in self.checks if item.status == status]
+        return tuple(sorted(found, key=lambda item: (item.check != self.primary, item.follows)))
+
+    def tally(self) -> Counter[Status]:
+        """Count the checks by status."""
+        return Counter(item.status for item in self.checks)
+
+
+def result(audit: Audit) -> DoctorReport:
+    """Return what an audit found, safe to show."""
+    chosen = next((one.check for one in audit.results if one.check.id == audit.primary), None)
+    explained = frozenset(chosen.explains) if chosen else frozenset[str]()
+    return DoctorReport(
+        facts=plain(audit.facts.raw()),
+        primary=audit.primary,
+        checks=tuple(_result(one, explained) for one in audit.results),
+        purpose=audit.purpose,
+        faults=tuple(_line(fault) for fault in audit.facts.faults),
+    )
+
+
+def plain(value: Any, depth: int = DEPTH) -> Any:
+    """Return a fact as JSON can hold it; what is nested too deep or no number becomes None."""
+    if isinstance(value, str):
+        return value if value.isascii() else value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, Mapping) and depth > 0:
+        return {plain(str(key)): plain(item, depth - 1) for key, item in value.items()}
+    if isinstance(value, list | tuple) and depth > 0:
+        return [plain(item, depth - 1) for item in value]
+    return value if isinstance(value, bool | int) else None
+
+
+def _result(one: Judged, explained: frozenset[str]) -> CheckResult:
+    verdict = one.verdict
+    return CheckResult(
+        check=one.check.id,
+        status=verdict.status,
+        message=_line(verdict.message),
+        evidence=tuple(_line(line) for line in verdict.evidence[:EVIDENCE]),
+        remedy=_fix(verdict.remedy) if verdict.remedy else None,
+        source=_line(verdict.source) if verdict.source else None,
+        title=one.check.title,
+        follows=one.check.id in explained and verdict.status == "error",
+    )
+
+
+def _fix(remedy: Remedy) -> Fix:
+    # Never shortened: half a command may do something else.
+    return Fix(_block(remedy.text), tuple(map(_block, remedy.commands)), remedy.who)
+
+
+def _line(text: str) -> str:
+    text = one_line(text[: 2 * MESSAGE])
+    return text if len(text) <= MESSAGE else f"{text[: MESSAGE - 1]}…"
+
+
+def _block(text: str) -> str:
+    return "\n".join(printable(line) for line in text.split("\n"))

@@ -1,0 +1,143 @@
+"""What the doctor's outputs say alike: who can fix it, the machine in short, the letter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from kprof.audit import Facts, derive
+from kprof.audit.verdict import Purpose, Status, Who
+from kprof.doctor_result import CheckResult, DoctorReport, Fix
+from kprof.names import one_line
+from kprof.units import UNKNOWN, count
+
+ABSENT = "none found"
+
+WHO: dict[Who, str] = {
+    "you": "you can do this yourself",
+    "root": "needs root on this machine",
+    "host": "nothing inside this container can change it: for the admin of the host",
+    "windows": "on the Windows side",
+    "provider": "for the provider of this machine",
+}
+FOR: dict[Purpose, str] = {
+    "profile": "profiling",
+    "run": "running CUDA programs",
+    "build": "building CUDA programs",
+    "analyze": "reading reports",
+}
+STATUS: dict[Status, str] = {
+    "error": "error",
+    "warning": "warning",
+    "unknown": "unknown",
+    "ok": "ok",
+    "skipped": "does not apply",
+}
+
+
+def headline(report: DoctorReport) -> str:
+    """Say the result in one line: ``2 errors, 1 warning for profiling``."""
+    tally = report.tally()
+    errors, warnings = tally["error"], tally["warning"]
+    found = [count(errors, "error")] if errors else []
+    found += [count(warnings, "warning")] if warnings else []
+    aim = f" for {FOR[report.purpose]}" if report.purpose else ""
+    return f"{', '.join(found) or 'nothing wrong'}{aim}"
+
+
+def rest(report: DoctorReport) -> str:
+    """Count the checks that found nothing: ``30 ok, 12 unknown, 8 do not apply``."""
+    tally = report.tally()
+    words = (
+        ("ok", "ok"),
+        ("unknown", "unknown for lack of facts"),
+        ("skipped", "not applying here"),
+    )
+    parts = [f"{tally[status]} {said}" for status, said in words if tally[status]]  # type: ignore[index]
+    return ", ".join(parts) or "no checks"
+
+
+def fix_line(fix: Fix) -> str:
+    """Return a remedy on one line: what to do, who can, the commands."""
+    parts = [sentence(one_line(fix.text)), f"({WHO[fix.who]})"]
+    commands = " && ".join(one_line(command) for command in fix.commands)
+    return " ".join(parts) + (f": {commands}" if commands else "")
+
+
+def sentence(text: str) -> str:
+    """Return text without its full stop."""
+    return text.rstrip(" .")
+
+
+def machine(facts: Facts) -> tuple[tuple[str, str], ...]:
+    """Return what is known of the machine in a few pairs of name and value."""
+    pairs = (
+        ("GPU", _gpus(facts)),
+        ("driver", _driver(facts)),
+        ("CUDA toolkit", _first(facts, "toolkits", "version")),
+        ("torch", _version(facts, "torch")),
+        ("ncu", _version(facts, "ncu")),
+        ("system", _system(facts)),
+    )
+    return tuple((name, one_line(value)[:200]) for name, value in pairs)
+
+
+def letter(item: CheckResult, facts: Facts) -> str | None:
+    """Return a text to send to whoever can fix it; None where that is the user."""
+    if item.remedy is None or item.remedy.who == "you":
+        return None
+    return "\n".join(_letter(item, item.remedy, facts)) + "\n"
+
+
+def _letter(item: CheckResult, fix: Fix, facts: Facts) -> Iterator[str]:
+    yield f"GPU work is blocked on this machine: {item.message}"
+    yield ""
+    yield from (f"  {name}: {value}" for name, value in machine(facts) if value != UNKNOWN)
+    yield from (f"  {line}" for line in item.evidence)
+    yield ""
+    yield f"What would fix it: {fix.text}"
+    if fix.commands:
+        yield ""
+        yield from (f"  {line}" for command in fix.commands for line in command.split("\n"))
+    if item.source:
+        yield ""
+        yield f"Source: {item.source}"
+    yield ""
+    yield f"(found by kprof doctor, check {item.check})"
+
+
+def _gpus(facts: Facts) -> str:
+    listed = derive.gpus(facts)
+    if listed is None:
+        return UNKNOWN
+    names = Counter(gpu.name or "unnamed" for gpu in listed)
+    said = [f"{number} × {name}" if number > 1 else name for name, number in names.items()]
+    return ", ".join(said) or ABSENT
+
+
+def _driver(facts: Facts) -> str:
+    version = derive.driver_version(facts)
+    if version is None:
+        return ABSENT if facts.absent("driver") or facts.absent("driver.version") else UNKNOWN
+    cuda = derive.reported_cuda(facts)
+    return f"{version} (CUDA {cuda})" if cuda else version
+
+
+def _first(facts: Facts, name: str, key: str) -> str:
+    if facts.absent(name):
+        return ABSENT
+    versions = [item.text(key) for item in facts.items(name) or ()]
+    return ", ".join(dict.fromkeys(text for text in versions if text)) or UNKNOWN
+
+
+def _version(facts: Facts, name: str) -> str:
+    if facts.absent(name) or facts.absent(f"{name}.version"):
+        return ABSENT
+    return facts.text(f"{name}.version") or UNKNOWN
+
+
+def _system(facts: Facts) -> str:
+    parts = [facts.text("os.distro") or facts.text("os.system"), facts.text("os.arch")]
+    parts += [facts.text("os.jetson"), facts.text("os.container"), facts.text("os.sandbox")]
+    parts += ["WSL"] if derive.wsl(facts) else []
+    return ", ".join(part for part in parts if part) or UNKNOWN
