@@ -5,6 +5,7 @@ Every function returns None where nothing is known, and never guesses.
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import dataclass
 
@@ -105,6 +106,24 @@ def logged(facts: Facts, pattern: str) -> str | None:
         if re.search(pattern, line, re.IGNORECASE):
             return line.strip()[:300]
     return None
+
+
+def values(facts: Facts, *names: str) -> tuple[str, ...]:
+    """Return the facts of these names that are known as lines of evidence, ``name = value``."""
+    return tuple(f"{name} = {_shown(facts, name)}" for name in names if facts.known(name))
+
+
+def brief(text: str, length: int = 120) -> str:
+    """Return a text from the snapshot as part of one line: no line breaks, cut when long."""
+    line = " ".join(text[: 4 * length].split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"
+
+
+def _shown(facts: Facts, name: str) -> str:
+    value: object = facts.raw()
+    for part in name.split("."):
+        value = value[part] if isinstance(value, dict) else value
+    return brief(value if isinstance(value, str) else json.dumps(value, default=str), 200)
 
 
 def _lines(facts: Facts) -> list[str]:

@@ -66,6 +66,8 @@ def primary(results: Sequence[Judged]) -> str | None:
 
 
 def _narrowed(check: Check, verdict: Verdict, purpose: Purpose | None) -> Verdict:
+    if purpose in check.vital and verdict.status == "warning":
+        return dataclasses.replace(verdict, status="error")
     if purpose is None or purpose in check.hurts or verdict.status not in ("error", "warning"):
         return verdict
     message = f"does not matter for {purpose}: {verdict.message}"

@@ -62,6 +62,8 @@ class Check:
         hurts: the purposes for which its error counts.
         explains: checks whose errors follow from this one's.
         judge: the function.
+        vital: the purposes for which already its warning is an error: without nvcc a machine is
+            sound, but nothing can be built on it.
     """
 
     id: str
@@ -69,6 +71,7 @@ class Check:
     hurts: frozenset[Purpose]
     explains: tuple[str, ...]
     judge: Callable[[Facts], Verdict] = field(repr=False)
+    vital: frozenset[Purpose] = frozenset()
 
     def run(self, facts: Facts) -> Verdict:
         """Judge; a missing fact is ``unknown`` and a broken check says so, never a traceback."""
@@ -84,14 +87,19 @@ _checks: dict[str, Check] = {}
 
 
 def check(
-    name: str, title: str, *, hurts: tuple[Purpose, ...], explains: tuple[str, ...] = ()
+    name: str,
+    title: str,
+    *,
+    hurts: tuple[Purpose, ...],
+    explains: tuple[str, ...] = (),
+    vital: tuple[Purpose, ...] = (),
 ) -> Callable[[Callable[[Facts], Verdict]], Callable[[Facts], Verdict]]:
     """Register a function as the check ``name``; see :class:`Check`."""
 
     def register(judge: Callable[[Facts], Verdict]) -> Callable[[Facts], Verdict]:
         if name in _checks:
             raise ValueError(f"two checks are called {name}")
-        _checks[name] = Check(name, title, frozenset(hurts), explains, judge)
+        _checks[name] = Check(name, title, frozenset(hurts), explains, judge, frozenset(vital))
         return judge
 
     return register
