@@ -1,26 +1,9 @@
 "use strict";
 (() => {
-  const root = document.documentElement;
-  root.classList.add("js");
   const all = (selector, from = document) => [...from.querySelectorAll(selector)];
   const data = JSON.parse(document.getElementById("kprof-data").textContent);
 
-  // ---- light and dark -----------------------------------------------------------------------
-  const system = matchMedia("(prefers-color-scheme: dark)");
-  const themeButton = document.getElementById("theme");
-  const remembered = () => { try { return localStorage.getItem("kprof-theme"); } catch { return null; } };
-  const isDark = () => (root.dataset.theme || (system.matches ? "dark" : "light")) === "dark";
-  const nameTheme = () => { themeButton.textContent = isDark() ? "Light" : "Dark"; };
-  const saved = remembered();
-  if (saved === "light" || saved === "dark") root.dataset.theme = saved;
-  nameTheme();
-  themeButton.addEventListener("click", () => {
-    root.dataset.theme = isDark() ? "light" : "dark";
-    try { localStorage.setItem("kprof-theme", root.dataset.theme); } catch { /* a file: page may not store */ }
-    nameTheme();
-    draw();
-  });
-  system.addEventListener("change", () => { nameTheme(); draw(); });
+  addEventListener("kprof-theme", () => draw());
 
   // Custom properties hold light-dark(): only a real element tells which of the two it is.
   const probe = document.createElement("span");
