@@ -1,0 +1,158 @@
+"""How each Linux distribution installs NVIDIA's driver and rebuilds its initial file system.
+
+Sources: NVIDIA driver installation guide, kernel modules
+<https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/kernel-modules.html> and driver
+helper script <https://docs.nvidia.com/datacenter/tesla/driver-installation-guide/driver-assistant.html>;
+Ubuntu's packages <https://packages.ubuntu.com/noble/nvidia-driver-580-open>; Arch Linux news of
+2025-12 on the 580 branch <https://archlinux.org/news/>.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+_APT = "sudo apt-get install -y"
+_KEYRING = "https://developer.download.nvidia.com/compute/cuda/repos/debian{release}/x86_64/cuda-keyring_1.1-1_all.deb"
+_FAMILIES = {
+    "ubuntu": r"ubuntu|pop|mint|neon|zorin",
+    "debian": r"debian|raspbian|kali|proxmox",
+    "rhel": r"rhel|red ?hat|rocky|alma|centos|oracle|ol|amzn|amazon",
+    "fedora": r"fedora|azurelinux",
+    "suse": r"sles|suse|opensuse[\w-]*",
+    "arch": r"arch|manjaro|endeavouros|cachyos",
+    "appliance": r"truenas|unraid|nixos|talos|cos|flatcar|bottlerocket|hiveos|dgx",
+}
+
+
+def family(distro: str | None) -> str | None:
+    """Return ``ubuntu``, ``debian``, ``rhel``, ``fedora``, ``suse``, ``arch`` or ``appliance``.
+
+    An appliance ships its driver with its own image; None is a distribution not known here.
+    """
+    words = (distro or "")[:80].lower()
+    for name, pattern in _FAMILIES.items():
+        if re.match(rf"(?:{pattern})\b", words):
+            return name
+    return None
+
+
+def driver_commands(distro: str | None, branch: int, flavor: str) -> tuple[str, ...]:
+    """Return the commands that install a driver branch, the reboot last; none for an appliance.
+
+    Args:
+        distro: name and release, ``ubuntu 24.04``; None where it is not known.
+        branch: the driver branch.
+        flavor: ``open`` or ``proprietary`` kernel modules.
+    """
+    kind = family(distro)
+    if kind == "appliance":
+        return ()
+    install = _INSTALL.get(kind or "", _assistant)
+    return (*install(_major(distro), branch, flavor == "open"), "sudo reboot")
+
+
+def appliance(distro: str, branch: int, flavor: str) -> str:
+    """Return the advice for a system whose driver comes with its image."""
+    if "nixos" in distro.lower():
+        answer = "true" if flavor == "open" else "false"
+        return (
+            f"Set hardware.nvidia.open = {answer} and a hardware.nvidia.package of branch {branch} "
+            "in the NixOS configuration, then run nixos-rebuild switch and reboot."
+        )
+    return (
+        f"This system brings its driver with its own image: install a release that carries R{branch} "
+        f"with the {flavor} kernel modules (or its driver add-on), then reboot."
+    )
+
+
+def initramfs(distro: str | None) -> str:
+    """Return the command that rebuilds the initial file system, where module options are kept."""
+    kind = family(distro)
+    if kind in ("ubuntu", "debian"):
+        return "sudo update-initramfs -u"
+    if kind in ("rhel", "fedora", "suse"):
+        return "sudo dracut --regenerate-all -f"
+    if kind == "arch":
+        return "sudo mkinitcpio -P"
+    return "sudo update-initramfs -u || sudo dracut --regenerate-all -f"
+
+
+def fabricmanager(distro: str | None, branch: int) -> tuple[str, ...]:
+    """Return the commands that install the fabric manager of a branch and start it."""
+    if family(distro) in ("rhel", "fedora"):
+        install = "sudo dnf install -y nvidia-fabricmanager"
+    elif family(distro) == "suse":
+        install = "sudo zypper install -y nvidia-fabricmanager"
+    else:
+        install = f"{_APT} nvidia-fabricmanager-{branch}"
+    return (install, "sudo systemctl enable --now nvidia-fabricmanager")
+
+
+def rebuild_module(distro: str | None) -> tuple[str, ...]:
+    """Return the commands that build the driver's module for the running kernel."""
+    kind = family(distro)
+    if kind in ("rhel", "fedora"):
+        headers = 'sudo dnf install -y "kernel-devel-$(uname -r)"'
+    elif kind == "arch":
+        headers = "sudo pacman -S linux-headers"
+    else:
+        headers = f'{_APT} "linux-headers-$(uname -r)"'
+    return (headers, "sudo dkms autoinstall", "sudo modprobe nvidia")
+
+
+def _major(distro: str | None) -> str:
+    found = re.search(r"\d{1,3}", distro or "")
+    return found[0] if found else ""
+
+
+def _ubuntu(_release: str, branch: int, is_open: bool) -> tuple[str, ...]:
+    return ("sudo apt-get update", f"{_APT} nvidia-driver-{branch}{'-open' if is_open else ''}")
+
+
+def _debian(release: str, branch: int, is_open: bool) -> tuple[str, ...]:
+    address = _KEYRING.format(release=release or "12")
+    return (
+        f"wget {address}",
+        "sudo dpkg -i cuda-keyring_1.1-1_all.deb",
+        "sudo apt-get update",
+        f"{_APT} nvidia-driver-pinning-{branch}",
+        f"{_APT} {'nvidia-open' if is_open else 'cuda-drivers'}",
+    )
+
+
+def _rhel(release: str, branch: int, is_open: bool) -> tuple[str, ...]:
+    if release == "10":
+        return _fedora(release, branch, is_open)
+    return (
+        "sudo dnf module reset -y nvidia-driver",
+        f"sudo dnf module enable -y nvidia-driver:{branch}-{'open' if is_open else 'dkms'}",
+        f"sudo dnf install -y {'nvidia-open' if is_open else 'cuda-drivers'}",
+    )
+
+
+def _fedora(_release: str, branch: int, is_open: bool) -> tuple[str, ...]:
+    return (
+        f"sudo dnf versionlock add '*nvidia*{branch}*'",
+        f"sudo dnf install -y {'nvidia-open' if is_open else 'cuda-drivers'}",
+    )
+
+
+def _arch(_release: str, branch: int, is_open: bool) -> tuple[str, ...]:
+    if is_open:
+        return ("sudo pacman -Syu nvidia-open",)
+    return (f"yay -S nvidia-{branch}xx-dkms nvidia-{branch}xx-utils",)
+
+
+def _assistant(_release: str, branch: int, is_open: bool) -> tuple[str, ...]:
+    flavor = "open" if is_open else "closed"
+    return (f"sudo nvidia-driver-assistant --install --branch {branch} --module-flavor {flavor}",)
+
+
+_INSTALL: dict[str, Callable[[str, int, bool], tuple[str, ...]]] = {
+    "ubuntu": _ubuntu,
+    "debian": _debian,
+    "rhel": _rhel,
+    "fedora": _fedora,
+    "arch": _arch,
+}

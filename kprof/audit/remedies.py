@@ -1,0 +1,167 @@
+"""Exact commands for the machine that a snapshot describes.
+
+A command holds text from a snapshot only through :func:`quoted`. Nothing here runs anything.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from typing import Literal
+
+from kprof.audit import derive, packages
+from kprof.audit.facts import Facts
+from kprof.audit.verdict import Remedy
+
+Flavor = Literal["open", "proprietary"]
+
+# The long-term branch that drives everything from Maxwell to Blackwell and offers CUDA 13.
+LTS_BRANCH = 580
+_PATH = re.compile(r"(?:[~.]{0,2}/|\w)[^\n\r\0]{0,299}")
+_MODULES = "nvidia_drm nvidia_modeset nvidia_uvm nvidia"
+_FLAGS = {
+    "docker": "docker run --gpus all IMAGE",
+    "podman": "podman run --device nvidia.com/gpu=all IMAGE",
+    "apptainer": "apptainer exec --nv IMAGE COMMAND",
+    "kubernetes": 'kubectl set resources deployment NAME --limits="nvidia.com/gpu=1"',
+}
+
+
+def quoted(path: str, otherwise: str = "python") -> str:
+    """Return a snapshot's path as one word of a shell command; ``~/`` still means the home folder.
+
+    Args:
+        path: the text, from anywhere.
+        otherwise: what to write where it is no path that anybody would type.
+    """
+    if not _PATH.fullmatch(path) or not path.isprintable():
+        return otherwise
+    if path.startswith("~/"):
+        return "~/" + shlex.quote(path[2:])
+    return shlex.quote(path)
+
+
+def python(facts: Facts) -> str:
+    """Return the target's interpreter as a word of a command."""
+    return quoted(facts.text("python.executable") or "python")
+
+
+def letter(request: str, commands: Sequence[str] = ()) -> Remedy:
+    """Return a remedy that only the host's admin can carry out, with a text ready to send.
+
+    Args:
+        request: what is wrong on the host, with the values that prove it, in whole sentences.
+        commands: what to run on the host.
+    """
+    please = " Please run the commands below on the host." if commands else ""
+    text = (
+        "Inside this container nothing can change this. Send this to the host's admin: "
+        f'"{request}{please} Thank you!"'
+    )
+    return Remedy(text, tuple(commands), "host")
+
+
+def on_host(facts: Facts, advice: str, commands: Sequence[str], *, request: str) -> Remedy:
+    """Return a remedy for root, or a letter where the machine is a container.
+
+    Args:
+        facts: the snapshot.
+        advice: what root of this machine should know.
+        commands: what to run as root.
+        request: the same for the admin of the host.
+    """
+    if derive.in_container(facts):
+        return letter(request, commands)
+    return Remedy(advice, tuple(commands), "root")
+
+
+def install_driver(
+    facts: Facts, branch: int, *, flavor: Flavor = "open", because: str = ""
+) -> Remedy:
+    """Return how to get a driver branch onto this machine, ending in a reboot.
+
+    Args:
+        facts: the snapshot.
+        branch: the driver branch, 580.
+        flavor: of the kernel modules.
+        because: a sentence with the values that make it necessary, for the admin's letter.
+    """
+    if derive.wsl(facts):
+        return windows_driver(branch)
+    if derive.jetson(facts):
+        return Remedy(
+            "A Jetson's driver is part of JetPack: install a JetPack release whose CUDA is new "
+            "enough, or use a torch built for this JetPack.",
+            ("sudo apt-get update", "sudo apt-get install -y nvidia-jetpack"),
+            "root",
+        )
+    if derive.in_container(facts):
+        request = f"The host needs NVIDIA driver R{branch} ({flavor} kernel modules). {because}"
+        return letter(request.strip(), packages.driver_commands(None, branch, flavor))
+    advice = f"Install driver R{branch} with the {flavor} kernel modules, then reboot."
+    commands = packages.driver_commands(facts.text("os.distro"), branch, flavor)
+    if not commands:
+        advice = packages.appliance(facts.text("os.distro") or "", branch, flavor)
+    return Remedy(advice, commands, "root")
+
+
+def windows_driver(branch: int | None = None) -> Remedy:
+    """Return how to update the driver that WSL borrows from Windows."""
+    which = f" of the R{branch} family or newer" if branch else ""
+    return Remedy(
+        f"WSL uses the driver of Windows: install a current one{which} there from "
+        "https://www.nvidia.com/drivers (never a Linux driver inside WSL), then restart WSL.",
+        ("wsl --shutdown",),
+        "windows",
+    )
+
+
+def switch_flavor(facts: Facts, flavor: Flavor, *, because: str) -> Remedy:
+    """Return how to change the kernel modules' flavor within the driver's own branch."""
+    branch = derive.driver_branch(facts) or LTS_BRANCH
+    return install_driver(facts, branch, flavor=flavor, because=because)
+
+
+def reload_uvm() -> tuple[str, ...]:
+    """Return the commands that load the unified-memory module afresh; no CUDA program may run."""
+    return ("sudo rmmod nvidia_uvm", "sudo modprobe nvidia_uvm")
+
+
+def reload_driver() -> tuple[str, ...]:
+    """Return the commands that load all modules afresh; nothing may use the GPU, no desktop."""
+    return (f"sudo rmmod {_MODULES}", "sudo modprobe nvidia", "sudo modprobe nvidia_uvm")
+
+
+def module_option(facts: Facts, option: str) -> tuple[str, ...]:
+    """Return the commands that set a module option for good: written, into the initramfs, reboot.
+
+    Args:
+        facts: the snapshot.
+        option: ``nvidia_uvm uvm_disable_hmm=1``, fixed text of a check.
+    """
+    return (
+        f"echo 'options {option}' | sudo tee /etc/modprobe.d/kprof-{option.split()[0]}.conf",
+        packages.initramfs(None if derive.in_container(facts) else facts.text("os.distro")),
+        "sudo reboot",
+    )
+
+
+def start_with_gpu(facts: Facts) -> tuple[str, ...]:
+    """Return how to start this kind of container with the GPU; IMAGE and NAME are placeholders."""
+    return (_FLAGS.get(derive.in_container(facts) or "docker", _FLAGS["docker"]),)
+
+
+def configure_runtime(facts: Facts) -> tuple[str, ...]:
+    """Return the host's commands that give its container engine the NVIDIA runtime."""
+    kind = derive.in_container(facts) or "docker"
+    if kind == "podman":
+        return ("sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",)
+    if kind == "kubernetes":
+        return (
+            "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default",
+            "sudo systemctl restart containerd",
+        )
+    if kind == "apptainer":
+        return ()
+    return ("sudo nvidia-ctk runtime configure --runtime=docker", "sudo systemctl restart docker")
