@@ -33,6 +33,21 @@ class Gpu:
     facts: Facts
 
 
+@dataclass(frozen=True, slots=True)
+class Library:
+    """A CUDA library that the target's process has loaded.
+
+    Attributes:
+        name: what the snapshot calls it, ``libcublas``.
+        path: the file.
+        version: its version, None when not known.
+    """
+
+    name: str
+    path: str
+    version: str | None
+
+
 def version(text: str | None) -> Version | None:
     """Return a version that can be compared, None for text that is none."""
     if text is None:
@@ -98,6 +113,27 @@ def torch_cuda(facts: Facts) -> tuple[int, int] | None:
         local = re.search(r"\+cu(\d{2})(\d)\b", facts.text("torch.version") or "")
         found = (int(local[1]), int(local[2])) if local else None
     return (found[0], found[1]) if found else None
+
+
+def loaded(facts: Facts) -> tuple[Library, ...] | None:
+    """Return the CUDA libraries the target's process has loaded; None when not looked at."""
+    listed = facts.sub("loaded_libraries")
+    if listed is None:
+        return None
+    return tuple(
+        Library(name, path, entry.text("version"))
+        for name, files in listed.raw().items()
+        if isinstance(files, list)
+        for entry in map(Facts, (one for one in files if isinstance(one, dict)))
+        if (path := entry.text("path"))
+    )
+
+
+def library_path(facts: Facts) -> tuple[str, ...] | None:
+    """Return the entries of LD_LIBRARY_PATH, () when it is not set, None when not known."""
+    if facts.sub("env") is None:
+        return None
+    return tuple(one for one in (facts.text("env.LD_LIBRARY_PATH") or "").split(":") if one)
 
 
 def logged(facts: Facts, pattern: str) -> str | None:
