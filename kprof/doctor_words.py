@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 
@@ -13,12 +14,14 @@ from kprof.units import UNKNOWN, count
 
 ABSENT = "none found"
 
+_QUOTED = re.compile(r': "(.+)"\s*$', re.DOTALL)
+
 WHO: dict[Who, str] = {
-    "you": "you can do this yourself",
-    "root": "needs root on this machine",
-    "host": "nothing inside this container can change it: for the admin of the host",
-    "windows": "on the Windows side",
-    "provider": "for the provider of this machine",
+    "you": "you",
+    "root": "root on this machine",
+    "host": "the admin of the host, outside this container",
+    "windows": "you, on the Windows side",
+    "provider": "the provider of this machine",
 }
 FOR: dict[Purpose, str] = {
     "profile": "profiling",
@@ -59,9 +62,9 @@ def rest(report: DoctorReport) -> str:
 
 def fix_line(fix: Fix) -> str:
     """Return a remedy on one line: what to do, who can, the commands."""
-    parts = [sentence(one_line(fix.text)), f"({WHO[fix.who]})"]
+    text = f"{sentence(one_line(fix.text))} (by {WHO[fix.who]})"
     commands = " && ".join(one_line(command) for command in fix.commands)
-    return " ".join(parts) + (f": {commands}" if commands else "")
+    return f"{text}: {commands}" if commands else f"{text}."
 
 
 def sentence(text: str) -> str:
@@ -84,26 +87,30 @@ def machine(facts: Facts) -> tuple[tuple[str, str], ...]:
 
 def letter(item: CheckResult, facts: Facts) -> str | None:
     """Return a text to send to whoever can fix it; None where that is the user."""
-    if item.remedy is None or item.remedy.who == "you":
+    if item.remedy is None or item.remedy.who in ("you", "windows"):
         return None
     return "\n".join(_letter(item, item.remedy, facts)) + "\n"
 
 
 def _letter(item: CheckResult, fix: Fix, facts: Facts) -> Iterator[str]:
-    yield f"GPU work is blocked on this machine: {item.message}"
-    yield ""
-    yield from (f"  {name}: {value}" for name, value in machine(facts) if value != UNKNOWN)
-    yield from (f"  {line}" for line in item.evidence)
-    yield ""
-    yield f"What would fix it: {fix.text}"
+    written = _QUOTED.search(fix.text)  # some remedies are letters already
+    if written:
+        yield written[1]
+    else:
+        yield f"On this machine {item.message}"
+        yield ""
+        yield fix.text
     if fix.commands:
         yield ""
         yield from (f"  {line}" for command in fix.commands for line in command.split("\n"))
+    yield ""
+    yield f"What kprof doctor saw (check {item.check}):"
+    yield ""
+    yield from (f"  {name}: {value}" for name, value in machine(facts) if value != UNKNOWN)
+    yield from (f"  {line}" for line in item.evidence)
     if item.source:
         yield ""
         yield f"Source: {item.source}"
-    yield ""
-    yield f"(found by kprof doctor, check {item.check})"
 
 
 def _gpus(facts: Facts) -> str:
