@@ -6,7 +6,7 @@ import dataclasses
 import sys
 import tempfile
 import webbrowser
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -94,6 +94,32 @@ def deliver(job: Job, to: Destination, *, quiet: bool = False) -> list[Path]:
     return _write(outputs, force=to.force, quiet=quiet)
 
 
+def bring(
+    contents: Callable[[str], str | bytes], to: Destination, name: str, *, quiet: bool = False
+) -> list[Path]:
+    """Write one document in every format asked for; return the files, empty for stdout.
+
+    Args:
+        contents: renders it in a format.
+        to: where it goes.
+        name: of the files in a directory, without suffix.
+        quiet: do not tell what was written.
+
+    Raises:
+        KprofError: a file cannot be written.
+    """
+    if to.path is None:
+        click.echo(contents(to.formats[0]), nl=False)
+        return []
+    if to.directory:
+        folder = output.new_directory(to.path, force=to.force)
+        places = {folder / f"{name}{output.SUFFIXES[kind]}": kind for kind in to.formats}
+    else:
+        places = {to.path: to.formats[0]}
+    rendered = ((path, contents(kind)) for path, kind in places.items())
+    return write(rendered, force=to.force, quiet=quiet)
+
+
 def deliver_into(folder: Path, job: Job, *, force: bool) -> list[Path]:
     """Write page and JSON into a folder that is there already."""
     return _write(_files(folder, IN_A_DIRECTORY, job), force=force, quiet=True)
@@ -117,12 +143,24 @@ def open_in_browser(page: Path, *, quiet: bool = False) -> None:
         click.echo(f"Opened {page}", err=True)
 
 
-def _write(outputs: dict[Path, tuple[str, Job]], *, force: bool, quiet: bool) -> list[Path]:
-    for path, (name, part) in outputs.items():
-        output.write(path, render(name, part), force=force)
+def write(contents: Iterable[tuple[Path, str | bytes]], *, force: bool, quiet: bool) -> list[Path]:
+    """Write files, tell of each, and return their paths.
+
+    Raises:
+        KprofError: one cannot be written.
+    """
+    written = []
+    for path, content in contents:
+        output.write(path, content, force=force)
+        written.append(path)
         if not quiet:
             click.echo(f"Wrote {path}", err=True)
-    return list(outputs)
+    return written
+
+
+def _write(outputs: dict[Path, tuple[str, Job]], *, force: bool, quiet: bool) -> list[Path]:
+    rendered = ((path, render(name, part)) for path, (name, part) in outputs.items())
+    return write(rendered, force=force, quiet=quiet)
 
 
 def _to_stdout(formats: tuple[str, ...]) -> Destination:

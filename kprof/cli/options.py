@@ -6,7 +6,7 @@ import os
 import re
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
@@ -18,14 +18,25 @@ SEVERITIES = ("high", "medium", "low")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
-def _formats(
-    ctx: click.Context, param: click.Parameter, value: str | None
-) -> tuple[str, ...] | None:
-    names = _names(ctx, param, value.lower() if value else value)
-    for name in names or ():
-        if name not in FORMATS:
-            raise click.BadParameter(f"{name!r} is not one of {', '.join(FORMATS)}")
-    return names
+def formats_of(known: Sequence[str]) -> Decorator:
+    """Return the option ``--format`` of a command that writes these formats."""
+
+    def chosen(
+        ctx: click.Context, param: click.Parameter, value: str | None
+    ) -> tuple[str, ...] | None:
+        names = _names(ctx, param, value.lower() if value else value)
+        for name in names or ():
+            if name not in known:
+                raise click.BadParameter(f"{name!r} is not one of {', '.join(known)}")
+        return names
+
+    return click.option(
+        "--format",
+        "formats",
+        callback=chosen,
+        metavar="NAME,...",
+        help=f"One or more of {', '.join(known)}.",
+    )
 
 
 def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
@@ -46,13 +57,7 @@ def _pattern(
         raise click.BadParameter(f"{value!r} is not a regular expression: {error}") from error
 
 
-formats = click.option(
-    "--format",
-    "formats",
-    callback=_formats,
-    metavar="NAME,...",
-    help=f"One or more of {', '.join(FORMATS)}.",
-)
+formats = formats_of(FORMATS)
 output = click.option(
     "-o", "--output", metavar="PATH", help="File (its suffix picks the format) or directory."
 )
