@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from packaging.version import InvalidVersion, Version
 
+from kprof.audit import matrix
 from kprof.audit.facts import Facts
 
 # nvidia-smi's table header, before and since R610 (KMD/UMD).
@@ -93,6 +94,16 @@ def reported_cuda(facts: Facts) -> str | None:
     """Return the CUDA version the driver's libraries report, which a compat libcuda can raise."""
     smi = SMI_CUDA.search(facts.text("driver.nvidia_smi_text") or "")
     return facts.text("driver.cuda_version") or (smi[1] if smi else None)
+
+
+def driver_cuda(facts: Facts) -> tuple[int, int] | None:
+    """Return the CUDA version whose PTX the driver compiles: the reported one or its branch's."""
+    found = release(reported_cuda(facts))
+    branch = driver_branch(facts)
+    if found is None and branch is not None:
+        known = matrix.branch_cuda(branch)
+        found = release(known.value) if known is not None and known.certain else None
+    return (found[0], found[1]) if found else None
 
 
 def gpus(facts: Facts) -> tuple[Gpu, ...] | None:

@@ -1,0 +1,163 @@
+"""Which build of PyTorch fits this machine, and the command that installs it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from kprof.audit import derive, matrix, remedies
+from kprof.audit.devices import devices, dotted
+from kprof.audit.facts import Facts
+from kprof.audit.verdict import Remedy
+
+JETSON_GUIDE = (
+    "https://docs.nvidia.com/deeplearning/frameworks/install-pytorch-jetson-platform/index.html"
+)
+# The index that NVIDIA's forum names for JetPack 6 (CUDA 12.6):
+# <https://forums.developer.nvidia.com/t/jetpack-6-1-install-pytorch-2-5-1/318629/7>, under its
+# present address <https://github.com/dusty-nv/jetson-containers/pull/1317>.
+JETPACK_6_INDEX = "https://pypi.jetson-ai-lab.io/jp6/cu126"
+SELECTOR = "https://pytorch.org/get-started/locally/"
+_COMPANIONS = ("torchvision", "torchaudio")
+_JETPACK_OF_L4T = {32: 4, 34: 5, 35: 5, 36: 6, 38: 7, 39: 7}
+
+
+def install_torch(facts: Facts) -> Remedy:
+    """Return the build of torch that runs on this machine, with the command that installs it.
+
+    The release that is installed now is kept where one of its builds fits; otherwise the newest
+    release that does. Where none fits, the remedy says what stands against the newest.
+    """
+    if needs_jetson_wheel(facts):
+        return jetson_torch(facts)
+    machine = facts.text("os.arch")
+    if machine is None:
+        return Remedy(f"Choose the build for this driver and GPU on {SELECTOR}")
+    found = fitting(facts)
+    if not found:
+        return _none_fits(facts, machine)
+    release, variant = found
+    return Remedy(
+        f"Install torch {release} for CUDA {matrix.cuda_of(variant)} ({variant}): it runs on "
+        f"{_what_it_must_fit(facts)}.{_in_image(facts)}",
+        (install_command(facts, variant, release),),
+    )
+
+
+def install_command(facts: Facts, variant: str, release: str | None = None) -> str:
+    """Return the pip command for a build, with the companions of torch that are installed now."""
+    torch = f"torch=={release}" if release else "torch"
+    beside = [name for name in _COMPANIONS if facts.text(f"packages.{name}")]
+    words = [shlex.quote(torch), *beside, "--index-url", matrix.index_url(variant)]
+    return f"{remedies.python(facts)} -m pip install --force-reinstall {' '.join(words)}"
+
+
+def fitting(facts: Facts) -> tuple[str, str] | None:
+    """Return the release and build for this machine: the installed release's if one fits.
+
+    Among a release's builds, one that is not newer than the driver's CUDA comes first: its PTX
+    can be compiled too.
+    """
+    current = matrix.torch_release(facts.text("torch.version") or "")
+    kept = _fitting(facts, current.version) if current else []
+    found = kept or _fitting(facts, None)
+    same = [build for build in found if build[0] == found[0][0]]
+    return next((build for build in same if not _newer_than_driver(facts, build[1])), None) or (
+        same[0] if same else None
+    )
+
+
+def _newer_than_driver(facts: Facts, variant: str) -> bool:
+    cuda, have = derive.release(matrix.cuda_of(variant)), derive.driver_cuda(facts)
+    return cuda is not None and have is not None and cuda > have
+
+
+def needs_jetson_wheel(facts: Facts) -> bool:
+    """Say whether the GPU is a Tegra that PyTorch's own builds have no code for (before Thor)."""
+    tegra = [one.capability for one in devices(facts) if matrix.is_tegra(one.capability)]
+    if tegra:
+        return tegra[0] < (10, 0)
+    release = jetpack(facts)
+    return release is not None and release < 7
+
+
+def jetpack(facts: Facts) -> int | None:
+    """Return the JetPack's major version, from its name or its L4T release."""
+    text = (facts.text("os.jetson") or "")[:80]
+    named = re.search(r"jetpack\D{0,3}(\d+)", text, re.IGNORECASE)
+    if named:
+        return int(named[1][:3])
+    l4t = re.search(r"\b(?:R|L4T\s*)?(\d{2})\b", text, re.IGNORECASE)
+    return _JETPACK_OF_L4T.get(int(l4t[1])) if l4t else None
+
+
+def jetson_torch(facts: Facts) -> Remedy:
+    """Return how to get a torch built for this board."""
+    advice = f"Install a torch built for this board's JetPack ({JETSON_GUIDE})."
+    python = remedies.python(facts)
+    remove = f"{python} -m pip uninstall -y torch"
+    if jetpack(facts) == 6:
+        command = f"{python} -m pip install torch --index-url {JETPACK_6_INDEX}"
+        return Remedy(advice + _in_image(facts), (remove, command))
+    return Remedy(advice + _in_image(facts), (remove,))
+
+
+def _fitting(facts: Facts, release: str | None) -> list[tuple[str, str]]:
+    """Return the builds that suit every GPU here, or else the first one."""
+    capabilities = [one.capability for one in devices(facts)]
+    if not capabilities:
+        return _builds(facts, None, release)
+    suited = [_builds(facts, one, release) for one in capabilities[:8]]
+    every = [build for build in suited[0] if all(build in others for others in suited)]
+    return every or suited[0]
+
+
+def _builds(
+    facts: Facts, capability: matrix.Capability | None, release: str | None
+) -> list[tuple[str, str]]:
+    return matrix.fitting_wheels(
+        derive.driver_version(facts),
+        capability,
+        facts.text("os.arch") or "",
+        python=facts.text("python.version"),
+        torch=release,
+        system="windows" if derive.wsl(facts) else "linux",
+    )
+
+
+def _what_it_must_fit(facts: Facts) -> str:
+    parts = [str(one) for one in devices(facts)[:3]]
+    if driver := derive.driver_version(facts):
+        parts.append(f"driver {derive.brief(driver, 30)}")
+    if python := facts.text("python.version"):
+        parts.append(f"Python {derive.brief(python, 12)}")
+    return ", ".join(parts) or "this machine"
+
+
+def _none_fits(facts: Facts, machine: str) -> Remedy:
+    known = devices(facts)
+    capability = known[0].capability if known else None
+    wanted = next(iter(matrix.fitting_wheels(None, capability, machine)), None)
+    if wanted is None:
+        gpu = f"compute capability {dotted(capability)} on " if capability else ""
+        return Remedy(f"No build of torch is known for {gpu}{machine}: build it from source")
+    host = matrix.Host(
+        derive.driver_version(facts),
+        capability,
+        machine,
+        facts.text("python.version"),
+        "windows" if derive.wsl(facts) else "linux",
+    )
+    release = matrix.torch_release(wanted[0])
+    against = matrix.misfit(release, wanted[1], host) if release else None
+    return Remedy(
+        f"No build of torch runs here as things are. The newest for this GPU is torch {wanted[0]} "
+        f"({wanted[1]}); against it stands: {against or 'nothing known'}. {SELECTOR} lists the rest"
+    )
+
+
+def _in_image(facts: Facts) -> str:
+    kind = derive.in_container(facts)
+    return (
+        " Put it into the image to keep it." if kind in ("docker", "podman", "kubernetes") else ""
+    )
