@@ -1,0 +1,96 @@
+"""Loads libcuda as a program would and asks it; runs as a program, since it can hang or crash.
+
+``python libcuda_child.py`` runs in the target's interpreter (3.7 or newer, standard library alone),
+whose own search path the loader respects. It prints the facts so far as a line of JSON, again and
+again: what was learnt before a hang or a crash is not lost.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import sys
+
+
+class _Place(ctypes.Structure):
+    """``Dl_info`` of dladdr(3)."""
+
+    _fields_ = [
+        ("file", ctypes.c_char_p),
+        ("base", ctypes.c_void_p),
+        ("symbol", ctypes.c_char_p),
+        ("address", ctypes.c_void_p),
+    ]
+
+
+def main() -> None:
+    """Print what libcuda says."""
+    _without_core_file()
+    try:
+        library = ctypes.CDLL("libcuda.so.1")
+    except OSError as error:
+        _emit({"path": None, "error": str(error)})
+        return
+    facts = _where(library)
+    _emit(facts)
+    facts["cuda_version"] = _cuda_version(library)
+    _emit(facts)
+    _initialise(library, facts)
+    _emit(facts)
+
+
+def _where(library: ctypes.CDLL) -> dict[str, object]:
+    place = _Place()
+    address = ctypes.cast(library.cuInit, ctypes.c_void_p)
+    if not _dladdr()(address, ctypes.byref(place)) or not place.file:
+        return {}
+    found = os.fsdecode(place.file)
+    return {"path": os.path.realpath(found), "found_as": found}
+
+
+def _dladdr() -> ctypes._NamedFuncPointer:
+    try:
+        return ctypes.CDLL(None).dladdr
+    except AttributeError:  # the C library before glibc 2.34
+        return ctypes.CDLL("libdl.so.2").dladdr
+
+
+def _cuda_version(library: ctypes.CDLL) -> str | None:
+    number = ctypes.c_int()
+    if library.cuDriverGetVersion(ctypes.byref(number)) or number.value <= 0:
+        return None
+    return f"{number.value // 1000}.{number.value % 1000 // 10}"
+
+
+def _initialise(library: ctypes.CDLL, facts: dict[str, object]) -> None:
+    code = library.cuInit(0)
+    facts["init_code"] = code
+    facts["init_error"] = _name(library, code) if code else None
+    count = ctypes.c_int()
+    if code == 0 and library.cuDeviceGetCount(ctypes.byref(count)) == 0:
+        facts["device_count"] = count.value
+
+
+def _name(library: ctypes.CDLL, code: int) -> str:
+    text = ctypes.c_char_p()
+    with contextlib.suppress(AttributeError):  # a stub has few functions
+        library.cuGetErrorName(code, ctypes.byref(text))
+    return os.fsdecode(text.value) if text.value else f"CUDA error {code}"
+
+
+def _without_core_file() -> None:
+    with contextlib.suppress(ImportError, ValueError, OSError):
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _emit(facts: dict[str, object]) -> None:
+    sys.stdout.write(json.dumps(facts) + "\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
