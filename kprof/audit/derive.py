@@ -117,6 +117,13 @@ def gpus(facts: Facts) -> tuple[Gpu, ...] | None:
     )
 
 
+def torch_absent(facts: Facts) -> bool:
+    """Say whether torch was looked for and is not installed; one that fails to import is."""
+    if facts.text("torch.import_error"):
+        return False
+    return facts.absent("torch") or facts.absent("torch.version")
+
+
 def torch_cuda(facts: Facts) -> tuple[int, int] | None:
     """Return the CUDA version torch was built with, from its own word or its local version."""
     found = release(facts.text("torch.cuda"))
@@ -148,7 +155,7 @@ def library_path(facts: Facts) -> tuple[str, ...] | None:
 
 
 def logged(facts: Facts, pattern: str) -> str | None:
-    """Return the first line of the program's output, dmesg or an error text that matches."""
+    """Return the first line of an output, an error text, dmesg or cuInit's error that matches."""
     for line in _lines(facts):
         if re.search(pattern, line, re.IGNORECASE):
             return line.strip()[:300]
@@ -180,9 +187,17 @@ def _lines(facts: Facts) -> list[str]:
         facts.text("driver.nvml_error"),
         facts.text("ncu.error"),
         facts.text("torch.import_error"),
+        _said_by_cuinit(facts),
         *(facts.texts("driver.dmesg") or ()),
     ]
     return [line for text in texts if text for line in text.splitlines()]
+
+
+def _said_by_cuinit(facts: Facts) -> str | None:
+    code = facts.number("libcuda.init_code")
+    if not code:
+        return None
+    return f"cuInit failed: {facts.text('libcuda.init_error') or 'CUDA error'} (error {code:.0f})"
 
 
 def in_container(facts: Facts) -> str | None:

@@ -20,7 +20,7 @@ _LIST_BYTES = 4 * 2**20
 # Nodes whose absence tells something; others are listed where they are.
 _NODES = ("nvidiactl", "nvidia-uvm", "dxg")
 _NODE = re.compile(
-    r"nvidia\d+|nvidiactl|nvidia-(?:uvm(?:-tools)?|modeset|caps)|dxg|nvhost-gpu|nvmap"
+    r"nvidia\d+|nvidiactl|nvidia-(?:uvm|uvm-tools|modeset|caps|nvswitch\w+)|dxg|nvhost-gpu|nvmap"
 )
 
 
