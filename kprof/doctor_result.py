@@ -104,8 +104,7 @@ class DoctorReport:
 
 def result(audit: Audit) -> DoctorReport:
     """Return what an audit found, safe to show."""
-    chosen = next((one.check for one in audit.results if one.check.id == audit.primary), None)
-    explained = frozenset(chosen.explains) if chosen else frozenset[str]()
+    explained = _explained(audit)
     return DoctorReport(
         facts=plain(audit.facts.raw()),
         primary=audit.primary,
@@ -113,6 +112,19 @@ def result(audit: Audit) -> DoctorReport:
         purpose=audit.purpose,
         faults=tuple(_line(fault) for fault in audit.facts.faults),
     )
+
+
+def _explained(audit: Audit) -> frozenset[str]:
+    """Return the checks whose errors follow from the primary cause, over however many steps."""
+    explains = {one.check.id: one.check.explains for one in audit.results}
+    found: set[str] = set()
+    waiting = list(explains.get(audit.primary or "", ()))
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting.extend(explains.get(name, ()))
+    return frozenset(found - {audit.primary or ""})
 
 
 def plain(value: Any, depth: int = DEPTH) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from rich.console import RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -86,13 +86,12 @@ def _fix(fix: Fix) -> Iterator[RenderableType]:
     yield from _commands(fix)
 
 
-def _commands(fix: Fix) -> Iterator[Text]:
+def _commands(fix: Fix) -> Iterator[RenderableType]:
     # Never wrapped, however narrow the terminal: a command is there to be copied.
     for command in fix.commands:
-        first, *more = command.split("\n")
-        yield Text(f"      $ {first}", style="bold", no_wrap=True, overflow="ignore")
-        for line in more:
-            yield Text(f"        {line}", style="bold", no_wrap=True, overflow="ignore")
+        text = command.replace("\n", "\n        ")
+        whole = Text(f"      $ {text}", style="bold", no_wrap=True, overflow="ignore")
+        yield Group(whole)  # a bare text would lose what was said about wrapping
 
 
 def _proof(item: CheckResult, verbose: int) -> Iterator[RenderableType]:

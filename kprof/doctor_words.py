@@ -34,7 +34,7 @@ STATUS: dict[Status, str] = {
     "warning": "warning",
     "unknown": "unknown",
     "ok": "ok",
-    "skipped": "does not apply",
+    "skipped": "skipped",
 }
 
 

@@ -1,6 +1,7 @@
-"""The JSON Schema of ``kprof.report/1``, made from the model's own type hints and docstrings.
+"""The JSON Schemas of kprof's documents, made from the models' own type hints and docstrings.
 
-Shipped as ``report.schema.json``; ``python -m kprof.schema`` rewrites it after the model changed.
+Shipped as ``report.schema.json`` and ``doctor.schema.json``; ``python -m kprof.schema`` rewrites
+them after a model changed.
 """
 
 from __future__ import annotations
@@ -16,11 +17,17 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
-from kprof.export import SCHEMA
+from kprof.doctor_export import SCHEMA as DOCTOR
+from kprof.doctor_result import DoctorReport
+from kprof.export import SCHEMA as REPORT
 from kprof.model import Report
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
-FILE = "report.schema.json"
+# The documents by name, each with its model and the file that ships.
+DOCUMENTS: dict[str, tuple[type, str]] = {
+    REPORT: (Report, "report.schema.json"),
+    DOCTOR: (DoctorReport, "doctor.schema.json"),
+}
 
 _SCALARS: dict[object, dict[str, Any]] = {
     str: {"type": "string"},
@@ -28,37 +35,38 @@ _SCALARS: dict[object, dict[str, Any]] = {
     int: {"type": "integer"},
     float: {"type": "number"},
     type(None): {"type": "null"},
+    Any: {},  # whatever was found: the facts of a snapshot
 }
 _ATTRIBUTE = re.compile(r"^    (\w+): (.+(?:\n        .+)*)", re.MULTILINE)
 
 
-def generate() -> dict[str, Any]:
-    """Return the schema of a report, from the model as it is.
+def generate(document: str = REPORT) -> dict[str, Any]:
+    """Return the schema of one of :data:`DOCUMENTS`, from its model as it is.
 
     Fields that are in the model from the start are required; fields with a default may be
-    absent, because the schema only grows and older reports lack what came later. Unknown keys
+    absent, because the schema only grows and older documents lack what came later. Unknown keys
     are allowed for the same reason.
     """
     definitions: dict[str, Any] = {}
-    body = _object(Report, definitions)
-    constants = {"schema": {"const": SCHEMA}, "kprof_version": {"type": "string"}}
+    body = _object(DOCUMENTS[document][0], definitions)
+    constants = {"schema": {"const": document}, "kprof_version": {"type": "string"}}
     body["properties"] = constants | body["properties"]
     body["required"] = [*constants, *body["required"]]
-    head = {"$schema": DIALECT, "$id": SCHEMA, "title": SCHEMA}
+    head = {"$schema": DIALECT, "$id": document, "title": document}
     return {**head, **body, "$defs": dict(sorted(definitions.items()))}
 
 
-def shipped() -> dict[str, Any]:
-    """Return the schema file that ships in the package."""
-    text = resources.files("kprof").joinpath(FILE).read_text(encoding="utf-8")
+def shipped(document: str = REPORT) -> dict[str, Any]:
+    """Return the schema file of a document that ships in the package."""
+    text = resources.files("kprof").joinpath(DOCUMENTS[document][1]).read_text(encoding="utf-8")
     return typing.cast("dict[str, Any]", json.loads(text))
 
 
-def rewrite() -> Path:
-    """Write the schema beside this module, for whoever changed the model."""
-    path = Path(__file__).with_name(FILE)
-    path.write_text(json.dumps(generate(), indent=1) + "\n", encoding="utf-8")
-    return path
+def rewrite() -> None:
+    """Write the schemas beside this module, for whoever changed a model."""
+    for document, (_, file) in DOCUMENTS.items():
+        text = json.dumps(generate(document), indent=1) + "\n"
+        Path(__file__).with_name(file).write_text(text, encoding="utf-8")
 
 
 def _object(model: type, definitions: dict[str, Any]) -> dict[str, Any]:

@@ -39,7 +39,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
     frozenset({"audit", "diagnosis", "estimate", "occupancy_rule", "ordering", "quality"}),
     frozenset(
-        {"annotations", "collection_text", "doctor_export", "doctor_html", "doctor_result",
+        {"annotations", "collection_text", "doctor_export", "doctor_html", "doctor_input", "doctor_result",
          "doctor_text", "doctor_words", "doubts", "export", "figures", "frame", "html",
          "kernel_text", "markdown", "markers",
          "page", "plane", "ranking", "sketch", "templating", "terminal",

@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+import copy
+import json
+from typing import Any
+
+import jsonschema
+import pytest
+
+from kprof import schema
+from kprof.doctor_export import SCHEMA, github, to_dict, to_json
+from kprof.version import __version__
+from tests.doctor_fixture import CLEAN, FACTS, REPORT
+
+
+def test_the_document_is_as_documented() -> None:
+    document = json.loads(to_json(REPORT))
+    assert document["schema"] == SCHEMA == "kprof.doctor/1"
+    assert document["kprof_version"] == __version__
+    assert document["primary"] == "driver.too_old_for_torch"
+    assert document["facts"] == FACTS
+    cause = next(item for item in document["checks"] if item["check"] == document["primary"])
+    assert cause["status"] == "error"
+    assert cause["evidence"] == ["driver.version = 470.86", "torch.cuda = 12.1"]
+    assert cause["remedy"]["commands"][-1] == "sudo reboot"
+    assert cause["remedy"]["who"] == "host"
+    assert cause["source"].startswith("CUDA release notes")
+    assert document == to_dict(REPORT)
+
+
+def test_absent_is_null() -> None:
+    document = to_dict(CLEAN)
+    assert document["primary"] is None
+    assert document["purpose"] is None
+    assert document["checks"][0]["remedy"] is None
+
+
+def test_nothing_in_it_steers_a_terminal() -> None:
+    assert "\\u202e" in to_json(REPORT)
+    assert all(line.isprintable() for line in to_json(REPORT).splitlines())
+
+
+def test_it_fits_the_schema_that_ships() -> None:
+    assert schema.shipped(SCHEMA) == schema.generate(SCHEMA), "run: python -m kprof.schema"
+    jsonschema.Draft202012Validator.check_schema(schema.shipped(SCHEMA))
+    for report in (REPORT, CLEAN):
+        jsonschema.validate(to_dict(report), schema.shipped(SCHEMA))
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        (("schema",), "kprof.report/1"),
+        (("primary",), 3),
+        (("checks", 0, "status"), "fine"),
+        (("checks", 2, "remedy", "who"), "nobody"),
+        (("checks", 2, "remedy", "commands"), "rm"),
+        (("facts",), []),
+    ],
+)
+def test_a_wrong_value_is_refused(path: tuple[Any, ...], value: object) -> None:
+    broken = copy.deepcopy(to_dict(REPORT))
+    place: Any = broken
+    for step in path[:-1]:
+        place = place[step]
+    place[path[-1]] = value
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(broken, schema.shipped(SCHEMA))
+
+
+def test_annotations_name_the_cause_first_and_carry_its_fix() -> None:
+    first, *more = github(REPORT).splitlines()
+    assert first.startswith(
+        "::error title=kprof doctor%3A driver.too_old_for_torch (primary cause)::torch 2.1.0+cu121 "
+    )
+    assert first.endswith("sudo apt-get install nvidia-driver-580 && sudo reboot")
+    assert [line.split(" ")[0] for line in more] == ["::error", "::error", "::warning"]
+    assert github(CLEAN) == ""
+
+
+def test_an_annotation_is_one_command_whatever_it_quotes() -> None:
+    assert len(github(REPORT).splitlines()) == 4
+    assert all(line.isprintable() for line in github(REPORT).splitlines())
