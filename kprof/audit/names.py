@@ -41,7 +41,7 @@ def _row(name: str) -> table.Row | None:
 def _by_chip(name: str) -> tuple[table.Row, str] | None:
     for word in re.findall(r"[A-Za-z0-9]+", name):
         for chip, row in _chips().items():
-            if re.fullmatch(rf"{chip}(m|gl|glm|s|gm)?", word, re.IGNORECASE):
+            if re.fullmatch(rf"{chip}[a-z]*", word, re.IGNORECASE):
                 return row, chip
     return None
 

@@ -15,6 +15,7 @@ from typing import Any
 from packaging.version import InvalidVersion, Version
 
 UNSOURCED = "UNSOURCED"
+LONGEST = 100  # characters of a version: it may come from a snapshot that anybody wrote
 
 Row = Mapping[str, Any]  # of the table; its columns are checked by tests/audit/test_matrix.py
 
@@ -106,8 +107,10 @@ def cited(row: Row) -> str:
 
 def number(text: str | None) -> Version | None:
     """Return a version that compares, None for text that is none."""
+    if not text or len(text) > LONGEST:
+        return None
     try:
-        return Version(text.strip()) if text else None
+        return Version(text.strip())
     except InvalidVersion:
         return None
 

@@ -91,6 +91,23 @@ def ptx_isa(cuda: str) -> Fact | None:
     return table.fact(table.find("ptx", cuda=table.minor(cuda)), "isa")
 
 
+def ptx_accepted(cuda: str, driver_cuda: str) -> bool | None:
+    """Say whether a driver of one CUDA version compiles the PTX that a toolkit's nvcc writes.
+
+    A driver reads every PTX version up to its own; 12.6 writes the same one as 12.5. None where
+    the PTX version of a later toolkit is not known.
+    """
+    wanted, have = table.number(table.minor(cuda)), table.number(table.minor(driver_cuda))
+    if wanted is None or have is None:
+        return None
+    if wanted <= have:
+        return True
+    written, read = ptx_isa(cuda), ptx_isa(driver_cuda)
+    if written is None or read is None:
+        return None
+    return Version(written.value) <= Version(read.value)
+
+
 def host_gcc(cuda: str) -> Fact | None:
     """Return the highest major version of GCC that a toolkit's nvcc accepts, 13 for 12.4.
 

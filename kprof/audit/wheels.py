@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import Literal
 
 from packaging.version import Version
 
 from kprof.audit import table
 from kprof.audit.architectures import Capability, cubin_runs
 from kprof.audit.table import Fact
-from kprof.audit.toolkits import min_driver
+from kprof.audit.toolkits import branch_cuda, min_driver
 
 INDEX = "https://download.pytorch.org/whl/"
 
@@ -67,6 +68,24 @@ class Host:
     machine: str
     python: str | None = None
     system: str = "linux"
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """Why a build does not run on a machine.
+
+    Attributes:
+        kind: ``build`` (there is none for this machine), ``driver`` (too old), ``code`` (none for
+            this GPU), ``python`` (no build for this version), or ``unsourced``: whether it runs
+            is not known.
+        text: the reason, a clause.
+    """
+
+    kind: Literal["build", "driver", "code", "python", "unsourced"]
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 @cache
@@ -167,45 +186,57 @@ def fitting_wheels(
 
 def builds(machine: str) -> Iterator[tuple[TorchRelease, str]]:
     """Yield every release with every CUDA build that the table has for a machine, newest first."""
+    for release, variant in all_builds():
+        if wheel_archs(release.version, variant, machine) is not None:
+            yield release, variant
+
+
+def all_builds() -> Iterator[tuple[TorchRelease, str]]:
+    """Yield every release with every CUDA build it has for any machine, newest first."""
     for release in reversed(torch_releases()):
         for variant in reversed(torch_variants(release.version)):
-            if wheel_archs(release.version, variant, machine) is not None:
-                yield release, variant
+            yield release, variant
 
 
-def misfit(release: TorchRelease, variant: str, host: Host) -> str | None:
+def misfit(release: TorchRelease, variant: str, host: Host) -> Misfit | None:
     """Return why a build does not run on a machine, None when nothing is against it."""
     archs = wheel_archs(release.version, variant, host.machine)
     if archs is None:
-        return f"there is no such build for {host.machine}"
+        return Misfit("build", f"there is no {variant} build for {host.machine}")
     return (
         _old_driver(variant, host) or _no_code(archs, host.capability) or _no_python(release, host)
     )
 
 
-def _old_driver(variant: str, host: Host) -> str | None:
-    have, cuda = table.number(host.driver), cuda_of(variant)
-    if have is None or cuda is None:
+def _old_driver(variant: str, host: Host) -> Misfit | None:
+    have, cuda = table.number(host.driver), table.number(cuda_of(variant))
+    if have is None or cuda is None or _brings(have, cuda):
         return None
-    needed = min_driver(int(cuda.split(".")[0]), host.system)
+    needed = min_driver(cuda.major, host.system)
     if needed is None or have >= Version(needed.value):
         return None
-    return f"CUDA {cuda} needs driver {needed.value} or later"
+    return Misfit("driver", f"CUDA {cuda} needs driver {needed.value} or later")
 
 
-def _no_code(archs: Fact, capability: Capability | None) -> str | None:
+def _brings(driver: Version, cuda: Version) -> bool:
+    """Say whether a driver's branch is known to come with a CUDA version or a later one."""
+    known = branch_cuda(driver.major)
+    return known is not None and known.certain and Version(known.value) >= cuda
+
+
+def _no_code(archs: Fact, capability: Capability | None) -> Misfit | None:
     if not archs.certain:
-        return "which GPUs it has code for is not known"
+        return Misfit("unsourced", "which GPUs it has code for is not known")
     if capability is None or any(cubin_runs(arch, capability) for arch in archs.value):
         return None
-    return f"it has no code for compute capability {capability[0]}.{capability[1]}"
+    return Misfit("code", f"it has no code for compute capability {capability[0]}.{capability[1]}")
 
 
-def _no_python(release: TorchRelease, host: Host) -> str | None:
+def _no_python(release: TorchRelease, host: Host) -> Misfit | None:
     if host.python is None or table.minor(host.python) in ("", *release.python):
         return None
     plain = [one for one in release.python if not one.endswith("t")]
-    return f"it has builds for Python {plain[0]} to {plain[-1]}"
+    return Misfit("python", f"it has builds for Python {plain[0]} to {plain[-1]}")
 
 
 def _wanted(release: TorchRelease, torch: str | None) -> bool:
