@@ -86,6 +86,20 @@ def first_name(environ: Mapping[str, str], root: Path = Path("/")) -> str:
     return str(found[0]) if found else "ncu"
 
 
+def understood(path: Path, done: process.Completed) -> Ncu | str:
+    """Return what an ``ncu --version`` that has ended proves: a working ncu, or why it is none.
+
+    The reason completes a sentence that begins with the path.
+    """
+    if done.timed_out:
+        return f"did not answer --version within {VERSION_TIMEOUT_S:.0f} s"
+    found = _VERSION.search(done.stdout)
+    if done.returncode == 0 and found:
+        return Ncu(path.absolute(), found.group(1).decode())
+    said = _first_line(done.stderr) or _first_line(done.stdout) or "nothing"
+    return f"is a launcher without the tool behind it (exit status {done.returncode}, said: {said})"
+
+
 def _places(environ: Mapping[str, str], root: Path) -> Iterator[Path]:
     for folder in environ.get("PATH", "").split(os.pathsep):
         if folder:
@@ -141,13 +155,7 @@ def _probe(path: Path) -> Ncu | str:
         done = process.run([path.absolute(), "--version"], timeout_s=VERSION_TIMEOUT_S)
     except OSError as error:
         return f"cannot be started ({error.strerror})"
-    if done.timed_out:
-        return f"did not answer --version within {VERSION_TIMEOUT_S:.0f} s"
-    found = _VERSION.search(done.stdout)
-    if done.returncode == 0 and found:
-        return Ncu(path.absolute(), found.group(1).decode())
-    said = _first_line(done.stderr) or _first_line(done.stdout) or "nothing"
-    return f"is a launcher without the tool behind it (exit status {done.returncode}, said: {said})"
+    return understood(path, done)
 
 
 def _first_line(output: bytes) -> str:

@@ -110,13 +110,13 @@ def _folder_of(package: str) -> str | None:
 
 def _said_by(torch: Any) -> dict[str, Any]:
     version = torch.version
+    found = {"arch_list": _architectures(torch), "cudnn": _compiled_cudnn(torch)}
     return {
+        **{name: value for name, value in found.items() if value is not None},
         "path": os.path.dirname(torch.__file__),  # noqa: PTH120
         "version": str(torch.__version__),
         "cuda": version.cuda,
         "hip": getattr(version, "hip", None),
-        "arch_list": _architectures(torch),
-        "cudnn": _compiled_cudnn(torch),
     }
 
 

@@ -1,0 +1,87 @@
+"""Probes side by side: in threads that nothing waits for longer than it wants to."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
+from typing import TypeVar
+
+from kprof.audit.probes.machine import Runner
+from kprof.process import Completed
+
+T = TypeVar("T")
+
+_KILLED = Completed(-9, b"", b"", timed_out=True)
+
+
+class OutOfTime(Exception):
+    """A probe wanted to start a program when its time was up."""
+
+
+def in_thread(call: Callable[[], T]) -> Future[T]:
+    """Start a call in a thread that does not keep the process alive; it may never end."""
+    future: Future[T] = Future()
+
+    def work() -> None:
+        try:
+            future.set_result(call())
+        except BaseException as error:  # noqa: BLE001 - handed to whoever asks for the result
+            future.set_exception(error)
+
+    threading.Thread(target=work, daemon=True).start()
+    return future
+
+
+def together(calls: Sequence[Callable[[], T]]) -> list[T]:
+    """Return what the calls return, made side by side; the first error is raised."""
+    return [future.result() for future in [in_thread(call) for call in calls]]
+
+
+class Shared:
+    """A runner that starts every program once per audit, however many probes ask for it."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner = runner
+        self._lock = threading.Lock()
+        self._started: dict[object, Future[Completed | None]] = {}
+
+    def run(
+        self, argv: Sequence[str], environ: Mapping[str, str], timeout_s: float
+    ) -> Completed | None:
+        """Return what came of the program, started now or before."""
+        key = (tuple(argv), frozenset(environ.items()))
+        with self._lock:
+            future = self._started.get(key)
+            if future is None:
+                mine = self._started[key] = Future()
+        if future is None:
+            return self._start(mine, argv, environ, timeout_s)
+        wait([future], timeout=timeout_s)
+        return future.result() if future.done() else _KILLED
+
+    def _start(
+        self,
+        future: Future[Completed | None],
+        argv: Sequence[str],
+        environ: Mapping[str, str],
+        timeout_s: float,
+    ) -> Completed | None:
+        try:
+            future.set_result(self._runner(argv, environ, timeout_s))
+        except BaseException as error:  # noqa: BLE001 - everybody who asks gets it
+            future.set_exception(error)
+        return future.result()
+
+
+def until(runner: Runner, deadline: float) -> Runner:
+    """Return the runner with every program ended by the deadline, of :func:`time.monotonic`."""
+
+    def run(argv: Sequence[str], environ: Mapping[str, str], timeout_s: float) -> Completed | None:
+        left = deadline - time.monotonic()
+        if left <= 0:
+            raise OutOfTime("its time was up")
+        return runner(argv, environ, min(timeout_s, left))
+
+    return run
