@@ -1,0 +1,120 @@
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+
+from kprof.audit.verdict import Remedy, Verdict
+from kprof.doctor_html import FACTS, linked, render, shown
+from kprof.doctor_result import result
+from tests.doctor_fixture import CLEAN, COMMAND, HOSTILE, REPORT, audited
+from tests.page_parser import Page
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return render(REPORT)
+
+
+@pytest.fixture(scope="module")
+def page(html: str) -> Page:
+    return Page(html)
+
+
+def test_it_is_whole_and_loads_nothing(html: str, page: Page) -> None:
+    assert html.lstrip().startswith("<!doctype html>")
+    assert page.open == []
+    assert page.loading == []
+    assert not re.search(r"@import|url\(", html)
+    assert max(page.ids.values()) == 1
+    inside = {link for link in page.links if link.startswith("#")}
+    assert {link[1:] for link in inside} <= set(page.ids)
+    assert len(html) < 200_000
+
+
+def test_it_is_the_same_bytes_again(html: str) -> None:
+    assert render(REPORT) == html
+
+
+def test_the_cause_comes_first_with_fix_and_who(page: Page) -> None:
+    text = page.visible
+    assert text.index("3 errors, 1 warning") < text.index("The primary cause")
+    assert text.index("The primary cause") < text.index("525.60.13") < text.index("Checks Result")
+    cause = text[text.index("The primary cause") : text.index("Checks Result")]
+    assert "Who can: the admin of the host, outside this container" in cause
+    assert "sudo apt-get install nvidia-driver-580 sudo reboot" in cause
+    assert "driver.version = 470.86" in cause
+
+
+def test_every_check_is_on_it(page: Page) -> None:
+    for item in REPORT.checks:
+        assert item.check in page.visible
+        assert " ".join(item.message.split()) in page.visible
+    assert "1 check could not be judged: a fact is missing" in page.visible
+
+
+def test_the_text_for_the_admin_is_ready_to_send(html: str) -> None:
+    (ready,) = re.findall(r'<pre id="letter-1"[^>]*>(.*?)</pre>', html, re.DOTALL)
+    assert ready.startswith("The host needs NVIDIA driver R580. Please run the commands below")
+    assert "Inside this container" not in ready
+    assert "\n  sudo apt-get install nvidia-driver-580\n  sudo reboot\n" in ready
+    assert "  GPU: 8 × NVIDIA H200\n" in ready
+    assert 'data-copy="letter-1"' in html
+
+
+def test_who_can_help_himself_gets_no_letter() -> None:
+    verdict = Verdict("error", "m", (), Remedy("Do it.", (COMMAND,)))
+    assert "To send" not in render(result(audited((("a.b", verdict),))))
+
+
+def test_a_remedy_for_root_becomes_a_letter_too() -> None:
+    verdict = Verdict("error", "the driver is old", (), Remedy("Update it.", (COMMAND,), "root"))
+    html = render(result(audited((("a.b", verdict),))))
+    assert "On this machine the driver is old\n\nUpdate it.\n\n  pip install torch" in html
+
+
+def test_a_clean_machine_has_no_cause() -> None:
+    text = Page(render(CLEAN)).visible
+    assert "No check found an error." in text
+    assert "primary cause" not in text
+    assert "What is unknown was not judged" in text
+
+
+def test_nothing_from_a_snapshot_is_markup(html: str, page: Page) -> None:
+    assert "</script><script>pwned" not in html
+    assert html.count("&lt;/script&gt;&lt;script&gt;pwned=1") >= 3
+    assert page.tags["script"] == 1
+    assert "\x1b" not in html
+    assert "\u202e" not in html
+    assert "pwned=1" in page.visible
+
+
+def test_facts_are_shown_as_saved_and_not_without_end(html: str) -> None:
+    assert "&#34;cuda_version&#34;: &#34;11.4&#34;" in html
+    assert json.loads(shown({"a": HOSTILE.replace("\x1b", "").replace("\x9b", "")}))
+    big = render(replace(REPORT, facts={"log": "x" * 10 * FACTS}))
+    assert len(big) < 2 * FACTS
+    assert "cut here; the snapshot has all" in big
+
+
+@pytest.mark.parametrize(
+    ("text", "shows"),
+    [
+        (
+            "notes, table 2 <https://a.b/c?d=1#e>, confirmed",
+            'notes, table 2 &lt;<a href="https://a.b/c?d=1#e">https://a.b/c?d=1#e</a>&gt;, confirmed',
+        ),
+        ("javascript:alert(1) <b>", "javascript:alert(1) &lt;b&gt;"),
+        ('https://a.b/"onclick=x', '<a href="https://a.b/">https://a.b/</a>&#34;onclick=x'),
+        ("see https://a.b/c.", 'see <a href="https://a.b/c">https://a.b/c</a>.'),
+    ],
+)
+def test_addresses_of_a_source_are_links(text: str, shows: str) -> None:
+    assert linked(text) == shows
+
+
+def test_faults_of_the_snapshot_are_on_the_page() -> None:
+    faulty = replace(CLEAN, faults=("gpus is not a list",))
+    assert "In the snapshot, gpus is not a list: not used." in Page(render(faulty)).visible
