@@ -53,10 +53,11 @@ def version(text: str | None) -> Version | None:
     """Return a version that can be compared, None for text that is none."""
     if text is None:
         return None
+    short = text.strip()[:100]  # the reader of a number refuses one of thousands of digits
     try:
-        return Version(text.strip())
+        return Version(short)
     except InvalidVersion:
-        found = re.match(r"\s*v?(\d+(?:\.\d+)*)", text)
+        found = re.match(r"v?(\d+(?:\.\d+)*)", short)
         return Version(found[1]) if found else None
 
 
@@ -70,7 +71,7 @@ def release(text: str | None, parts: int = 2) -> tuple[int, ...] | None:
 
 def capability(text: str | None) -> tuple[int, int] | None:
     """Return ``"8.9"`` as ``(8, 9)``."""
-    found = re.fullmatch(r"\s*(\d+)\.(\d+)\s*", text or "")
+    found = re.fullmatch(r"\s*(\d{1,3})\.(\d{1,3})\s*", text or "")
     return (int(found[1]), int(found[2])) if found else None
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import PurePosixPath
 
 from kprof.audit import derive
 from kprof.audit.facts import Facts, Unknown
+from kprof.audit.search_path import without
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
 _ENVIRONMENT_VARIABLES = (
@@ -62,7 +62,7 @@ def stub_libcuda(facts: Facts) -> Verdict:
             f"LD_LIBRARY_PATH holds the directory of stub libraries {derive.brief(stubs[0])}: "
             "a program may load the stub libcuda instead of the driver",
             derive.values(facts, "env.LD_LIBRARY_PATH", "libcuda"),
-            _without(facts, stubs),
+            without(facts, stubs),
             _RUNTIME_ERRORS,
         )
     if facts.absent("libcuda"):
@@ -78,7 +78,7 @@ def _stub_found(facts: Facts, path: str | None, line: str | None, stubs: list[st
         "error",
         f"programs load the stub libcuda{where} instead of the driver's: every CUDA call fails",
         (*derive.values(facts, "libcuda", "env.LD_LIBRARY_PATH"), *([line] if line else ())),
-        _without(facts, stubs)
+        without(facts, stubs)
         or Remedy("Take the directory named stubs out of LD_LIBRARY_PATH and of /etc/ld.so.conf.d"),
         _RUNTIME_ERRORS,
     )
@@ -239,7 +239,7 @@ def _mixed(facts: Facts, foreign: list[derive.Library]) -> Verdict:
             *derive.values(facts, "env.LD_LIBRARY_PATH", "loaded_libraries", "torch.cuda"),
             *([line] if line else ()),
         ),
-        _without(facts, [str(PurePosixPath(one.path).parent) for one in foreign]),
+        without(facts, [str(PurePosixPath(one.path).parent) for one in foreign]),
         _SHADOWING,
     )
 
@@ -257,22 +257,7 @@ def _symbol_missing(facts: Facts, line: str, toolkits: list[str]) -> Verdict:
         "error",
         f"a CUDA library of another version is loaded before the one torch brought{where}",
         (*derive.values(facts, "env.LD_LIBRARY_PATH"), line),
-        _without(facts, toolkits)
+        without(facts, toolkits)
         or Remedy("Start without LD_LIBRARY_PATH; torch finds its own", ("unset LD_LIBRARY_PATH",)),
         _SHADOWING,
-    )
-
-
-def _without(facts: Facts, directories: list[str]) -> Remedy | None:
-    """Return how to take directories out of LD_LIBRARY_PATH; None where there is none."""
-    unwanted = {one.rstrip("/") for one in directories}
-    entries = derive.library_path(facts) or ()
-    kept = [one for one in entries if one.rstrip("/") not in unwanted]
-    if not directories or len(kept) == len(entries):
-        return None
-    rest = ":".join(kept)
-    command = f"export LD_LIBRARY_PATH={shlex.quote(rest)}" if rest else "unset LD_LIBRARY_PATH"
-    return Remedy(
-        f"Take {derive.brief(directories[0])} out of LD_LIBRARY_PATH, also where the shell sets it",
-        (command,),
     )

@@ -1,0 +1,359 @@
+"""Whether torch, its libraries and the extensions beside it belong together."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from kprof.audit import derive, matrix, remedies
+from kprof.audit.facts import Facts, Unknown
+from kprof.audit.search_path import without
+from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
+
+_CUDNN_CHECK = (
+    "torch, torch/backends/cudnn/__init__.py: the same major version and no earlier minor one "
+    "<https://github.com/pytorch/pytorch/blob/v2.13.0/torch/backends/cudnn/__init__.py>"
+)
+_CUDNN_LOGGED = (
+    r"cuDNN version incompatibility|CUDNN_STATUS_(?:SUBLIBRARY_)?VERSION_MISMATCH"
+    r"|libcudnn[\w.]{0,40}: (?:undefined symbol|version)|undefined symbol: cudnn"
+    r"|could not load library libcudnn"
+)
+_CUDNN_NUMBERS = (
+    r"compiled against \((\d+), (\d+), (\d+)\) but found runtime version \((\d+), (\d+), (\d+)\)"
+)
+
+# Libraries whose soname carries CUDA's major version; cuFFT, cuRAND and others count their own.
+_LIBRARY_LOGGED = (
+    r"\blib(?:cudart|cublas|cublasLt|cupti|nvrtc|nvJitLink|cusparse)\.so\.(\d{2})(?:\.\d+)?"
+    r": cannot open shared object"
+)
+_COMPANION_LOGGED = r"PyTorch and torch\w+ were compiled with different CUDA"
+_ABI_LOGGED = (
+    r"undefined symbol: _Z\w{0,8}?(?:3c10|2at|5torch)|operator torchvision::nms does not exist"
+)
+_ABI_SOURCE = (
+    "torch, C++ extensions: an extension is built against one release "
+    "<https://docs.pytorch.org/docs/stable/cpp_extension.html>"
+)
+_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
+_COMPANIONS = ("torchvision", "torchaudio", "torchtext", "torchcodec")
+
+
+@check(
+    "torch.cudnn_shadowed",
+    "cuDNN is torch's own",
+    hurts=("run", "profile"),
+    explains=("env.ld_library_path_shadow", "torch.import_error"),
+)
+def cudnn_shadowed(facts: Facts) -> Verdict:
+    """Half of cuDNN from elsewhere, or one older than torch was compiled with, crashes."""
+    line = derive.logged(facts, _CUDNN_LOGGED)
+    libraries = [one for one in derive.loaded(facts) or () if one.name.startswith("libcudnn")]
+    versions = {found for one in libraries if (found := derive.release(one.version, 3))}
+    built = derive.release(facts.text("torch.cudnn"), 3)
+    if len(versions) > 1:
+        return _cudnn_wrong(facts, _mixture(libraries), libraries, line)
+    if built and versions and not _serves(max(versions), built):
+        message = f"torch is built with cuDNN {_dotted(built)} and loads {_dotted(max(versions))}"
+        return _cudnn_wrong(facts, message, libraries, line)
+    if line:
+        return _cudnn_wrong(facts, _cudnn_said(line), libraries, line)
+    if facts.absent("torch.cudnn"):
+        return skipped("this torch has no cuDNN")
+    if not versions:
+        raise Unknown("loaded_libraries.libcudnn")
+    return ok(f"torch loads one cuDNN, {_dotted(max(versions))}")
+
+
+def _serves(found: tuple[int, ...], built: tuple[int, ...]) -> bool:
+    return found[0] == built[0] and found[1] >= built[1]
+
+
+def _dotted(version: tuple[int, ...]) -> str:
+    return ".".join(map(str, version))
+
+
+def _mixture(libraries: list[derive.Library]) -> str:
+    by_version = {one.version: one for one in libraries if one.version}
+    parts = [
+        f"{derive.brief(one.version or '', 20)} from {derive.brief(one.path, 90)}"
+        for one in by_version.values()
+    ]
+    return f"one process loads parts of several cuDNN versions: {', '.join(parts[:3])}"
+
+
+def _cudnn_said(line: str) -> str:
+    found = re.search(_CUDNN_NUMBERS, line)
+    if found is None:
+        return "torch loads another cuDNN than the one it came with, or only parts of it"
+    return (
+        f"torch is built with cuDNN {_dotted((int(found[1]), int(found[2]), int(found[3])))} "
+        f"and loads {_dotted((int(found[4]), int(found[5]), int(found[6])))}"
+    )
+
+
+def _cudnn_wrong(
+    facts: Facts, message: str, libraries: list[derive.Library], line: str | None
+) -> Verdict:
+    directories = [str(PurePosixPath(one.path).parent) for one in libraries]
+    remedy = without(facts, directories) or _reinstall_cudnn(facts)
+    return Verdict(
+        "error",
+        message,
+        (
+            *derive.values(facts, "torch.cudnn", "env.LD_LIBRARY_PATH", "loaded_libraries"),
+            *([line] if line else ()),
+        ),
+        remedy,
+        _CUDNN_CHECK,
+    )
+
+
+def _reinstall_cudnn(facts: Facts) -> Remedy:
+    release = matrix.torch_release(facts.text("torch.version") or "")
+    cuda = derive.torch_cuda(facts)
+    advice = (
+        "Take other cuDNN copies out of LD_LIBRARY_PATH and /etc/ld.so.conf.d, and give torch "
+        "the cuDNN it pins"
+    )
+    if release is None or cuda is None or f"{cuda[0]}.{cuda[1]}" != release.pypi_cuda:
+        return Remedy(advice, ("unset LD_LIBRARY_PATH",))
+    package = shlex.quote(f"nvidia-cudnn-cu{cuda[0]}=={release.cudnn}")
+    python = remedies.python(facts)
+    return Remedy(
+        advice,
+        (
+            "unset LD_LIBRARY_PATH",
+            f"{python} -m pip install --force-reinstall --no-deps {package}",
+        ),
+    )
+
+
+@check(
+    "torch.ext_cuda_major_mismatch",
+    "extensions match torch's CUDA",
+    hurts=("run", "profile"),
+    explains=("torch.import_error", "env.ld_library_path_shadow"),
+)
+def ext_cuda_major_mismatch(facts: Facts) -> Verdict:
+    """An extension loads the CUDA runtime of the major version that it was built with."""
+    cuda = derive.torch_cuda(facts)
+    line = derive.logged(facts, _LIBRARY_LOGGED)
+    wanted = _wanted_major(line)
+    wrong = _wrong_extensions(facts, cuda)
+    if wrong:
+        names = ", ".join(f"{name} (CUDA {version})" for name, version in wrong[:4])
+        have = f"CUDA {cuda[0]}.{cuda[1]}" if cuda else "another CUDA"
+        message = f"built for another CUDA major version than torch ({have}): {names}"
+        return _mismatch(facts, message, wrong[0][0], line)
+    if wanted is not None and (cuda is None or wanted != cuda[0]):
+        have = f"torch is built for CUDA {cuda[0]}" if cuda else "torch brought another one"
+        message = f"an extension needs the CUDA {wanted} runtime, which is not there: {have}"
+        return _mismatch(facts, message, None, line)
+    companion = derive.logged(facts, _COMPANION_LOGGED)
+    if companion:
+        message = "torch and a package built beside it have different CUDA versions"
+        return _mismatch(facts, message, None, companion)
+    return _extensions_fit(facts, cuda)
+
+
+def _extensions_fit(facts: Facts, cuda: tuple[int, int] | None) -> Verdict:
+    if derive.torch_absent(facts):
+        return skipped("torch is not installed")
+    extensions = facts.need_items("extensions")
+    if cuda is None:
+        if facts.known("torch.cuda"):
+            return skipped("torch is built without CUDA")
+        raise Unknown("torch.cuda")
+    return ok(f"{len(extensions)} compiled extensions, none of another CUDA major version")
+
+
+def _wanted_major(line: str | None) -> int | None:
+    found = re.search(_LIBRARY_LOGGED, line or "", re.IGNORECASE)
+    return int(found[1]) if found else None
+
+
+def _wrong_extensions(facts: Facts, cuda: tuple[int, int] | None) -> list[tuple[str, str]]:
+    if cuda is None:
+        return []
+    found = []
+    for extension in facts.items("extensions") or ():
+        name, version = extension.text("package"), derive.release(extension.text("cuda"))
+        if name and version and version[0] != cuda[0]:
+            found.append((derive.brief(name, 40), f"{version[0]}.{version[1]}"))
+    return found + _wrong_companions(facts, cuda)
+
+
+def _wrong_companions(facts: Facts, cuda: tuple[int, int]) -> list[tuple[str, str]]:
+    found = []
+    for name in _COMPANIONS:
+        built = re.search(r"\+cu(\d{2})(\d)\b", (facts.text(f"packages.{name}") or "")[:100])
+        if built and int(built[1]) != cuda[0]:
+            found.append((name, f"{built[1]}.{built[2]}"))
+    return found
+
+
+def _mismatch(facts: Facts, message: str, package: str | None, line: str | None) -> Verdict:
+    return Verdict(
+        "error",
+        message,
+        (
+            *derive.values(facts, "torch.version", "torch.cuda", "extensions", "packages"),
+            *([line] if line else ()),
+        ),
+        _rebuild(facts, package),
+        str(matrix.rule("wheels_layout")),
+    )
+
+
+def _rebuild(facts: Facts, package: str | None) -> Remedy:
+    cuda = derive.torch_cuda(facts)
+    build = f"CUDA {cuda[0]} (torch {facts.text('torch.version')})" if cuda else "torch's CUDA"
+    advice = f"Install a build of it for {derive.brief(build, 60)}, or build it against this torch"
+    python = remedies.python(facts)
+    if package in _COMPANIONS and cuda:
+        index = matrix.index_url(f"cu{cuda[0]}{cuda[1]}")
+        command = (
+            f"{python} -m pip install --force-reinstall --no-deps {package} --index-url {index}"
+        )
+        return Remedy(advice, (command,))
+    name = package if package and _PACKAGE.fullmatch(package) else "PACKAGE"
+    return Remedy(
+        advice,
+        (
+            f"{python} -m pip install --force-reinstall --no-deps --no-build-isolation "
+            f"--no-binary {name} {name}",
+        ),
+    )
+
+
+@check(
+    "torch.ext_abi_mismatch",
+    "extensions match torch's release",
+    hurts=("run", "profile"),
+    explains=("torch.import_error",),
+)
+def ext_abi_mismatch(facts: Facts) -> Verdict:
+    """An extension looks for a C++ function that this release of torch does not have."""
+    line = derive.logged(facts, _ABI_LOGGED)
+    if line is None:
+        facts.need_text("log")
+        return ok("no extension looks for functions that this torch lacks")
+    found = re.search(
+        r"([\w.-]{1,80}?)(?:\.cpython[\w-]{0,60}|\.abi3)?\.so: undefined symbol", line
+    )
+    name = f"{found[1]} " if found else ""
+    version = facts.text("torch.version")
+    mine = f" (installed is {derive.brief(version, 40)})" if version else ""
+    return Verdict(
+        "error",
+        f"the extension {name}was built for another release of torch{mine}",
+        (*derive.values(facts, "torch.version", "packages"), line),
+        _rebuild(facts, None),
+        _ABI_SOURCE,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    pattern: str
+    cause: str
+    advice: str
+
+
+_FAILURES = (
+    _Failure(
+        r"GLIBCXX_\d|CXXABI_\d",
+        "the C++ library that is found first is older than torch needs",
+        "Use the environment's own libstdc++: leave its directory out of LD_LIBRARY_PATH, or "
+        "update it (conda install -c conda-forge libstdcxx-ng)",
+    ),
+    _Failure(
+        r"version `?GLIBC_\d",
+        "this Linux is older than the torch build needs",
+        "Take an older torch, a newer distribution, or a container",
+    ),
+    _Failure(
+        r"partially initialized module 'torch'|module 'torch' has no attribute '(?:Tensor|version)'",
+        "a file or directory named torch hides the real one",
+        "Rename torch.py or the directory torch beside the program, and delete its __pycache__",
+    ),
+    _Failure(
+        r"libnvJitLink|__nvJitLink",
+        "cuSPARSE of the wheel finds an nvJitLink that is older than itself",
+        "Reinstall torch with its NVIDIA packages, and start without LD_LIBRARY_PATH",
+    ),
+    _Failure(
+        r"undefined symbol: nccl",
+        "an older NCCL is loaded than torch was built with",
+        "Give torch the NCCL it pins; leave other copies out of LD_LIBRARY_PATH",
+    ),
+    _Failure(
+        r"iJIT_NotifyEvent",
+        "this torch from conda needs an MKL older than the one installed",
+        "Pin MKL: conda install 'mkl<2024.1'",
+    ),
+    _Failure(
+        r"compiled using NumPy 1|numpy\.core\.multiarray failed|_ARRAY_API not found",
+        "NumPy 2 is installed, and this torch was built for NumPy 1",
+        "Pin NumPy ('numpy<2') or take a newer torch",
+    ),
+    _Failure(
+        r"cannot allocate memory in static TLS block",
+        "another library is loaded before torch and takes the thread-local storage it needs",
+        "Import torch first",
+    ),
+    _Failure(
+        r"Illegal instruction|SIGILL",
+        "this processor lacks instructions that the torch build uses",
+        "Take another build of torch, or build it from source",
+    ),
+    _Failure(
+        r"cannot open shared object",
+        "a library that torch needs is not there",
+        "Reinstall torch with its dependencies",
+    ),
+)
+_IMPORT_LOGGED = (
+    r"(?:ImportError|OSError): .{0,300}(?:/torch/lib/|libtorch\w*\.so|libc10\w*\.so"
+    r"|nvJitLink|partially initialized module 'torch')"
+)
+
+
+@check("torch.import_error", "torch can be imported", hurts=("run", "profile"))
+def import_error(facts: Facts) -> Verdict:
+    """What the import itself says, with the cause where the message is a known one."""
+    text = facts.text("torch.import_error")
+    if text and re.search(r"No module named ['\"]?torch['\"]?(?![\w.])", text):
+        return skipped("torch is not installed")
+    line = _last_line(text) if text else derive.logged(facts, _IMPORT_LOGGED)
+    if line is None:
+        if derive.torch_absent(facts):
+            return skipped("torch is not installed")
+        facts.need_text("torch.version")
+        return ok("torch can be imported")
+    known = next((one for one in _FAILURES if re.search(one.pattern, text or line)), None)
+    cause = f" ({known.cause})" if known else ""
+    advice = known.advice if known else "Reinstall torch with its dependencies"
+    return Verdict(
+        "error",
+        f"torch cannot be imported{cause}: {derive.brief(line, 160)}",
+        derive.values(facts, "torch", "env.LD_LIBRARY_PATH"),
+        Remedy(advice, _reinstall(facts)),
+        "the import's own message",
+    )
+
+
+def _last_line(text: str) -> str:
+    lines = [line for line in text[-4000:].splitlines() if line.strip()]
+    return lines[-1].strip() if lines else "no message"
+
+
+def _reinstall(facts: Facts) -> tuple[str, ...]:
+    python = remedies.python(facts)
+    cuda = derive.torch_cuda(facts)
+    index = f" --index-url {matrix.index_url(f'cu{cuda[0]}{cuda[1]}')}" if cuda else ""
+    return (f"{python} -m pip install --force-reinstall torch{index}",)
