@@ -47,7 +47,7 @@ def ask(
     if done is None:
         return Answer({}, f"{interpreter} cannot be started")
     if done.timed_out:
-        return Answer(last_line(done.stdout), f"no answer within {timeout_s:g} s", hung=True)
+        return Answer(last_line(done.stdout), "no answer in time", hung=True)
     return Answer(last_line(done.stdout), _error(done))
 
 

@@ -53,8 +53,8 @@ def nvidia_smi(machine: Machine) -> dict[str, Any]:
     facts: dict[str, Any] = {"nvidia_smi": {"path": program}}
     text = done.stdout[:MAX_READ_BYTES].decode(errors="replace").strip()
     if done.timed_out:
-        facts["nvidia_smi_error"] = f"no answer within {SMI_S:g} s"
-    elif done.returncode != 0 or "NVIDIA-SMI" not in text or "failed because" in text:
+        return {"driver": facts, "errors": {"nvidia_smi": "no answer in time"}}
+    if done.returncode != 0 or "NVIDIA-SMI" not in text or "failed because" in text:
         said = text or done.stderr.decode(errors="replace").strip()
         facts["nvidia_smi_error"] = said[:2000] or f"ended with status {done.returncode}"
     else:
@@ -112,10 +112,11 @@ def _gpu(row: dict[str, str]) -> dict[str, Any]:
 
 def libcuda(machine: Machine) -> dict[str, Any]:
     """Load libcuda as the target would: which file the loader finds, and what cuInit says."""
+    candidates = _candidates(machine)  # first: libcuda itself may take all the time there is
     answer = _ask_libcuda(machine, machine.python)
     if not answer.facts and not answer.hung:  # the target's interpreter does not run
         answer = _ask_libcuda(machine, sys.executable)
-    facts = {**answer.facts, **_described(answer.facts), "candidates": _candidates(machine)}
+    facts = {**answer.facts, **_described(answer.facts), "candidates": candidates}
     errors = {} if answer.error is None else {"errors": {"libcuda": answer.error}}
     return {"libcuda": facts, **errors}
 

@@ -23,11 +23,6 @@ _PREFIXES = (
 # Access to somebody's account, under a prefix above (NVIDIA_API_KEY).
 _SECRET = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH")
 
-# The number of processes of a job, as torchrun, MPI launchers and Slurm's srun say it.
-_RANKS = (
-    "WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MV2_COMM_WORLD_SIZE", "SLURM_STEP_NUM_TASKS",
-)  # fmt: skip
-
 # What the NVIDIA container runtime mounts into a container.
 _MOUNTED = re.compile(r"/(?:libcuda|libnvidia-ml)\.so|/bin/nvidia-smi |/proc/driver/nvidia ")
 
@@ -35,14 +30,13 @@ _HOST_TOOLS = ("nvidia-ctk", "nvidia-container-cli")
 
 
 def environment(machine: Machine) -> dict[str, Any]:
-    """Return the variables that matter, and the number of ranks of a job; no others."""
+    """Return the variables that matter, and no others."""
     wanted = {
         name: value
         for name, value in sorted(machine.environ.items())
         if (name in _NAMES or name.startswith(_PREFIXES)) and not _SECRET.search(name)
     }
-    ranks = next((machine.environ[name] for name in _RANKS if name in machine.environ), "")
-    return {"env": wanted, "job": {"ranks": int(ranks)} if ranks.isdecimal() else {}}
+    return {"env": wanted}
 
 
 def container_runtime(machine: Machine) -> dict[str, Any]:
