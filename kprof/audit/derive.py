@@ -156,7 +156,7 @@ def library_path(facts: Facts) -> tuple[str, ...] | None:
 
 
 def logged(facts: Facts, pattern: str) -> str | None:
-    """Return the first line of an output, an error text, dmesg or cuInit's error that matches."""
+    """Return the first line of an output, an error text, dmesg or CUDA's own error that matches."""
     for line in _lines(facts):
         if re.search(pattern, line, re.IGNORECASE):
             return line.strip()[:300]
@@ -189,6 +189,7 @@ def _lines(facts: Facts) -> list[str]:
         facts.text("ncu.error"),
         facts.text("torch.import_error"),
         _said_by_cuinit(facts),
+        _said_by_torch(facts),
         *(facts.texts("driver.dmesg") or ()),
     ]
     return [line for text in texts if text for line in text.splitlines()]
@@ -199,6 +200,14 @@ def _said_by_cuinit(facts: Facts) -> str | None:
     if not code:
         return None
     return f"cuInit failed: {facts.text('libcuda.init_error') or 'CUDA error'} (error {code:.0f})"
+
+
+def _said_by_torch(facts: Facts) -> str | None:
+    code = facts.number("torch.cuda_error.code")
+    if not code:
+        return None
+    text = facts.text("torch.cuda_error.text") or facts.text("torch.cuda_error.name") or ""
+    return f"CUDA error: {brief(text)} (error {code:.0f})"
 
 
 def in_container(facts: Facts) -> str | None:

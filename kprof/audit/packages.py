@@ -78,6 +78,18 @@ def initramfs(distro: str | None) -> str:
     return "sudo update-initramfs -u || sudo dracut --regenerate-all -f"
 
 
+def compute_libraries(distro: str | None, branch: int) -> tuple[str, ...]:
+    """Return the commands that install the driver's user-space libraries for CUDA."""
+    kind = family(distro)
+    if kind == "debian":
+        return (f"{_APT} libcuda1 nvidia-smi",)
+    if kind in ("rhel", "fedora"):
+        return ("sudo dnf install -y nvidia-driver-cuda",)
+    if kind == "arch":
+        return ("sudo pacman -S nvidia-utils",)
+    return (f"{_APT} libnvidia-compute-{branch} nvidia-utils-{branch}",)
+
+
 def fabricmanager(distro: str | None, branch: int) -> tuple[str, ...]:
     """Return the commands that install the fabric manager of a branch and start it."""
     if family(distro) in ("rhel", "fedora"):
@@ -99,6 +111,16 @@ def rebuild_module(distro: str | None) -> tuple[str, ...]:
     else:
         headers = f'{_APT} "linux-headers-$(uname -r)"'
     return (headers, "sudo dkms autoinstall", "sudo modprobe nvidia")
+
+
+def signing_key(distro: str | None) -> str:
+    """Return the public key with which the distribution signs modules that it builds."""
+    kind = family(distro)
+    if kind == "ubuntu":
+        return "/var/lib/shim-signed/mok/MOK.der"
+    if kind == "fedora":
+        return "/etc/pki/akmods/certs/public_key.der"
+    return "/var/lib/dkms/mok.pub"
 
 
 def _major(distro: str | None) -> str:

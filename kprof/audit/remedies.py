@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Literal
 
-from kprof.audit import derive, packages
+from kprof.audit import derive, matrix, packages
 from kprof.audit.facts import Facts
 from kprof.audit.verdict import Remedy
 
@@ -20,6 +20,7 @@ Flavor = Literal["open", "proprietary"]
 LTS_BRANCH = 580
 _PATH = re.compile(r"(?:[~.]{0,2}/|\w)[^\n\r\0]{0,299}")
 _MODULES = "nvidia_drm nvidia_modeset nvidia_uvm nvidia"
+COMPUTE = "-e NVIDIA_DRIVER_CAPABILITIES=compute,utility"
 _FLAGS = {
     "docker": "docker run --gpus all IMAGE",
     "podman": "podman run --device nvidia.com/gpu=all IMAGE",
@@ -106,6 +107,16 @@ def install_driver(
     return Remedy(advice, commands, "root")
 
 
+def fitting_driver(facts: Facts) -> Remedy:
+    """Return how to install a driver that fits the GPUs on the bus."""
+    names = facts.texts("lspci_gpus") or ()
+    found = [one for one in map(matrix.generation_of_name, names) if one]
+    last = [end.value for end in map(matrix.last_branch, found) if end is not None]
+    needed = {str(one.value) for one in map(matrix.modules_needed, found) if one is not None}
+    flavor: Flavor = "proprietary" if needed == {"proprietary"} else "open"
+    return install_driver(facts, min([LTS_BRANCH, *last]), flavor=flavor)
+
+
 def windows_driver(branch: int | None = None) -> Remedy:
     """Return how to update the driver that WSL borrows from Windows."""
     which = f" of the R{branch} family or newer" if branch else ""
@@ -147,9 +158,16 @@ def module_option(facts: Facts, option: str) -> tuple[str, ...]:
     )
 
 
-def start_with_gpu(facts: Facts) -> tuple[str, ...]:
-    """Return how to start this kind of container with the GPU; IMAGE and NAME are placeholders."""
-    return (_FLAGS.get(derive.in_container(facts) or "docker", _FLAGS["docker"]),)
+def start_with_gpu(facts: Facts, *, more: str = "") -> tuple[str, ...]:
+    """Return how to start this kind of container with the GPU; IMAGE and NAME are placeholders.
+
+    Args:
+        facts: the snapshot.
+        more: further options of ``docker run`` and ``podman run``.
+    """
+    kind = derive.in_container(facts) or "docker"
+    command = _FLAGS.get(kind, _FLAGS["docker"])
+    return (command.replace(" IMAGE", f" {more} IMAGE") if more and "run" in command else command,)
 
 
 def configure_runtime(facts: Facts) -> tuple[str, ...]:
