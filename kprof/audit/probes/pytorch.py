@@ -1,9 +1,10 @@
-"""The target's torch, twice: read from disk within milliseconds, and imported, which takes seconds.
+"""The target's torch: read from disk within milliseconds, since an import takes seconds.
 
 The reading finds what an import would say (verified against the CUDA 13.0 wheel of 2.11.0 and the
 CPU wheel of 2.13.0): the version and CUDA version stand in ``torch/version.py``, the architectures
 as one string in ``libtorch_python.so``, and ``torch.cuda.is_available()`` is ``cudaGetDeviceCount``
-of the CUDA runtime that torch's libraries need. Only an import shows that it can be imported.
+of the CUDA runtime that torch's libraries need. Beside it an import is begun: only that shows that
+the libraries can be loaded.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from kprof.audit.probes.machine import Machine
 
 # An import that is waited for ends by itself, in a minute also on a network drive.
 IMPORT_S = 60.0
-NOT_WAITED = {"torch": {"import": "not waited for"}}
+NOT_WAITED: dict[str, Any] = {"torch": {"import": "not waited for"}}
 COUNT_S = 10.0
 
 # What torch's build leaves of its CUDA_ARCH_FLAGS: "sm_75 sm_80 compute_80" between zero bytes.
@@ -45,24 +46,23 @@ def torch(machine: Machine) -> dict[str, Any]:
     if built_for or (built_for is not None and _cpu_only(facts)):
         facts["arch_list"] = built_for
     cudnn = _required_cudnn(machine, seen)
-    if cudnn is not None:
+    if cudnn is not None or _cpu_only(facts):
         facts["cudnn"] = cudnn
     return {"torch": facts | _devices(machine, seen, facts)}
 
 
+def torch_load(machine: Machine) -> dict[str, Any]:
+    """Begin to import the target's torch, until its libraries are loaded or that fails.
+
+    Nothing shows sooner that it cannot be imported, or which libraries it gets: what follows is
+    Python, and most of the time.
+    """
+    return _of_import(machine, "load-torch")
+
+
 def torch_import(machine: Machine) -> dict[str, Any]:
-    """Import the target's torch in a process of its own; see :func:`torch` for the quick answer."""
-    answer = target.ask(machine, IMPORT_S, "import-torch")
-    facts = dict(answer.facts or {})
-    libraries = facts.pop("libraries", [])
-    if answer.timed_out:
-        return {"torch": {**facts, **NOT_WAITED["torch"]}}
-    if answer.ending is not None:
-        facts["import_error"] = f"import torch: {answer.ending}"
-    if facts.get("version", "") is None:  # there is no torch to import
-        return {"torch": facts}
-    facts["import"] = "failed" if "import_error" in facts else "done"
-    return {"torch": facts, **_loaded(machine, libraries)}
+    """Import the target's torch to the end, in a process of its own, and let it start CUDA."""
+    return _of_import(machine, "import-torch")
 
 
 def architectures(library: Path) -> list[str] | None:
@@ -127,6 +127,17 @@ def _devices(machine: Machine, seen: target.Look, facts: dict[str, Any]) -> dict
     if code == 0:
         return said
     return {**said, "cuda_error": {key: answer.facts.get(key) for key in ("code", "name", "text")}}
+
+
+def _of_import(machine: Machine, mode: str) -> dict[str, Any]:
+    answer = target.ask(machine, IMPORT_S, mode)
+    facts = dict(answer.facts or {})
+    paths = facts.pop("libraries", None)
+    if answer.timed_out:
+        facts |= NOT_WAITED["torch"]
+    elif answer.ending is not None:
+        facts |= {"import": "failed", "import_error": f"import torch: {answer.ending}"}
+    return {"torch": facts, **_loaded(machine, paths)}
 
 
 def _loaded(machine: Machine, paths: object) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
 from typing import Any
@@ -14,15 +14,15 @@ from kprof import process
 from kprof.audit.facts import SCHEMA
 from kprof.audit.probes import extensions, libraries, profiler, pytorch, target, toolkits
 from kprof.audit.probes.machine import Machine, Probe
+from kprof.audit.probes.system import SYSTEM
 from kprof.audit.probes.together import Shared, in_thread, until
 
-# Longest time for all probes. Nothing but a hang takes so long.
-BUDGET_S = 8.0
-# Longest time for a probe that has no limit of its own.
+# Longest time for all probes, and for one of the software. Nothing but a hang takes so long.
+BUDGET_S = 12.0
 LIMIT_S = 6.0
-# How long the import of torch is waited for, from the start. It takes 3 s and more where there is
-# a GPU, and the audit shall take less than half of that; an import that fails mostly fails sooner.
-IMPORT_WAIT_S = 1.2
+# How long torch may take to load its libraries, from the start. A whole import takes 3 s and more
+# where there is a GPU, and the audit shall take less than half of that.
+LOAD_S = 1.2
 # A probe whose program was ended may still tell what it learned until then.
 _GRACE_S = 0.25
 
@@ -45,7 +45,7 @@ class Task:
 
 
 def tasks(*, import_torch: bool = False) -> tuple[Task, ...]:
-    """Return the probes; where two tell the same fact, the later one wins.
+    """Return the probes, the slowest last; where two tell the same fact, the later one wins.
 
     Args:
         import_torch: wait for torch's import to its end.
@@ -65,9 +65,15 @@ def tasks(*, import_torch: bool = False) -> tuple[Task, ...]:
         profiler.job,
         pytorch.torch,
     )
-    wait_s = pytorch.IMPORT_S if import_torch else IMPORT_WAIT_S
-    importing = Task("torch_import", pytorch.torch_import, wait_s, late=pytorch.NOT_WAITED)
-    return (*(Task(probe.__name__, probe) for probe in probes), importing)
+    if import_torch:
+        importing = Task("torch_import", pytorch.torch_import, pytorch.IMPORT_S, pytorch.NOT_WAITED)
+    else:
+        importing = Task("torch_load", pytorch.torch_load, LOAD_S, pytorch.NOT_WAITED)
+    return (
+        *(Task(probe.__name__, probe, limit_s) for probe, limit_s in SYSTEM.items()),
+        *(Task(probe.__name__, probe) for probe in probes),
+        importing,
+    )
 
 
 def probe(
@@ -95,18 +101,18 @@ def probe(
     return run([task for task in chosen if only is None or task.name in only], machine, budget_s)
 
 
-def run(chosen: Collection[Task], machine: Machine, budget_s: float) -> dict[str, Any]:
+def run(chosen: Sequence[Task], machine: Machine, budget_s: float) -> dict[str, Any]:
     """Run probes side by side and merge what they tell; see :func:`probe`."""
     start = time.monotonic()
     shared = Shared(machine.runner).run
     running: list[tuple[Task, float, Future[dict[str, Any]]]] = []
     facts: dict[str, Any] = {}
     try:
-        for task in chosen:
+        for task in reversed(chosen):  # what takes longest starts first
             deadline = start + min(task.limit_s, budget_s)
             seen = dataclasses.replace(machine, runner=until(shared, deadline))
             running.append((task, deadline, in_thread(_call(task.probe, seen))))
-        for task, deadline, future in running:
+        for task, deadline, future in reversed(running):
             merge(facts, _outcome(task, future, deadline, start))
     except BaseException:  # Ctrl-C: nothing may stay behind
         process.end_all()

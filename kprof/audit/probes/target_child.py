@@ -1,6 +1,6 @@
 """What the target's interpreter says about itself: a script that runs inside it.
 
-``python target_child.py look``, ``import-torch``, ``count LIBCUDART`` or ``version FAMILY LIBRARY`` prints
+``python target_child.py look``, ``load-torch``, ``import-torch``, ``count LIBCUDART`` or ``version FAMILY LIBRARY`` prints
 the facts so far as a line that begins with ``kprof-facts:`` and is JSON, so that a hang or a crash
 loses only what comes after it; whatever else gets printed (by ``sitecustomize``, by torch) is passed
 over. Standard library alone, and readable for every interpreter from Python 3.7 on.
@@ -50,11 +50,32 @@ def look() -> dict[str, Any]:
     }
 
 
+class _Watch:
+    """Ends the process when torch's libraries are loaded, which is early in its import.
+
+    What remains is Python, takes most of the time and fails rarely. Python asks its finders for
+    every further module: the first question after ``torch._C`` is the moment.
+    """
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> None:
+        """Find nothing; see the class."""
+        torch = sys.modules.get("torch")
+        if getattr(torch, "_C", None) is not None:
+            _emit({**_said_by_libraries(torch), "import": "libraries loaded"})
+            os._exit(0)
+
+
+def load_torch() -> dict[str, Any]:
+    """Begin to import torch, until its libraries are loaded."""
+    sys.meta_path.insert(0, _Watch())
+    return import_torch()
+
+
 def import_torch() -> dict[str, Any]:
     """Import torch and return what it says, or the error."""
     try:
         torch = importlib.import_module("torch")
-        facts = _said_by(torch)
+        facts = {**_said_by(torch), **_said_by_libraries(torch)}
         _emit(facts)  # what follows talks to the driver
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
@@ -62,10 +83,10 @@ def import_torch() -> dict[str, Any]:
     except ModuleNotFoundError as error:
         if error.name == "torch":
             return {"path": None, "version": None}
-        return {"import_error": _told(error)}
+        return {"import_error": _told(error), "import": "failed"}
     except BaseException as error:  # noqa: BLE001 - extensions raise and exit as they like
-        return {"import_error": _told(error)}
-    facts["libraries"] = _mapped()
+        return {"import_error": _told(error), "import": "failed"}
+    facts["import"] = "done"
     said = [str(one.message) for one in caught if "CUDA" in str(one.message)]
     return {**facts, "cuda_warning": said[0][:_MAX_TEXT]} if said else facts
 
@@ -109,23 +130,24 @@ def _folder_of(package: str) -> str | None:
 
 
 def _said_by(torch: Any) -> dict[str, Any]:
-    version = torch.version
-    found = {"arch_list": _architectures(torch), "cudnn": _compiled_cudnn(torch)}
     return {
-        **{name: value for name, value in found.items() if value is not None},
         "path": os.path.dirname(torch.__file__),  # noqa: PTH120
         "version": str(torch.__version__),
-        "cuda": version.cuda,
-        "hip": getattr(version, "hip", None),
+        "cuda": torch.version.cuda,
+        "hip": getattr(torch.version, "hip", None),
     }
+
+
+def _said_by_libraries(torch: Any) -> dict[str, Any]:
+    found = {"arch_list": _architectures(torch), "cudnn": _compiled_cudnn(torch)}
+    facts: dict[str, Any] = {name: value for name, value in found.items() if value is not None}
+    return {**facts, "libraries": _mapped()}
 
 
 def _architectures(torch: Any) -> list[str] | None:
     # torch.cuda.get_arch_list() is empty where there is no usable GPU; its source is not.
     flags = getattr(torch._C, "_cuda_getArchFlags", None)
-    if flags is None:
-        return [] if torch.version.cuda is None else None
-    return (flags() or "").split()
+    return (flags() or "").split() if flags is not None else None
 
 
 def _compiled_cudnn(torch: Any) -> str | None:
@@ -149,6 +171,7 @@ def _told(error: BaseException) -> str:
 def _main(mode: str, *arguments: str) -> None:
     modes: dict[str, Any] = {
         "look": look,
+        "load-torch": load_torch,
         "import-torch": import_torch,
         "count": count_devices,
         "version": version_of,
