@@ -8,6 +8,7 @@
     diagnosis = kprof.diagnose(profile)
     diagnosis.to_frame()              # pandas, one row per kernel
     kprof.render(diagnosis, "x.html")
+    kprof.doctor()                    # what keeps CUDA, torch or ncu from working here
 """
 
 from __future__ import annotations
@@ -19,11 +20,20 @@ from kprof.errors import KprofError
 from kprof.version import __version__
 
 if TYPE_CHECKING:
-    from kprof.api import Diagnosis, diagnose, load, render
+    from kprof.api import Checkup, Diagnosis, diagnose, doctor, load, render
 
-__all__ = ["Diagnosis", "KprofError", "__version__", "diagnose", "load", "render"]
+__all__ = [
+    "Checkup",
+    "Diagnosis",
+    "KprofError",
+    "__version__",
+    "diagnose",
+    "doctor",
+    "load",
+    "render",
+]
 
-_LAZY = frozenset({"Diagnosis", "diagnose", "load", "render"})
+_LAZY = frozenset({"Checkup", "Diagnosis", "diagnose", "doctor", "load", "render"})
 
 
 def __getattr__(name: str) -> Any:

@@ -8,16 +8,21 @@ Read a report, say what limits each kernel, write it down::
     diagnosis = kprof.diagnose(profile)
     diagnosis.to_frame()              # pandas, one row per kernel
     kprof.render(diagnosis, "x.html")
+    kprof.doctor()                    # what keeps CUDA, torch or ncu from working here
 """
 
 from __future__ import annotations
 
 import dataclasses
 import html
+import os
+import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from kprof.audit.verdict import Purpose
+from kprof.doctor_result import DoctorReport
 from kprof.model import Profile, Report
 
 if TYPE_CHECKING:
@@ -55,15 +60,40 @@ class Diagnosis(Report):
         return summary(self)
 
     def _repr_html_(self) -> str:
-        # A frame of its own: the page's styles and scripts stay out of the notebook's, and a
-        # kernel's name cannot run script in it.
         from kprof.html import render as page
 
-        content = html.escape(page(self), quote=True)
-        return (
-            f'<iframe srcdoc="{content}" sandbox="allow-scripts" width="100%" '
-            f'height="{_FRAME_HEIGHT}" style="border:0" title="kprof report"></iframe>'
-        )
+        return _framed(page(self), "kprof report")
+
+
+@dataclasses.dataclass(frozen=True)
+class Checkup(DoctorReport):
+    """An audited environment, as :func:`doctor` returns it; a notebook shows its page.
+
+    ``checkup.cause`` is the primary cause with its remedy, ``checkup.of("error")`` all errors,
+    ``checkup.checks`` every check.
+    """
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the document ``kprof.doctor/1`` as plain dicts, lists, numbers and strings."""
+        from kprof.doctor_export import to_dict
+
+        return to_dict(self)
+
+    def to_json(self) -> str:
+        """Return the JSON that ``kprof doctor --json`` writes (``kprof.doctor/1``)."""
+        from kprof.doctor_export import to_json
+
+        return to_json(self)
+
+    def __str__(self) -> str:
+        from kprof.doctor_text import summary
+
+        return summary(self)
+
+    def _repr_html_(self) -> str:
+        from kprof.doctor_html import render as page
+
+        return _framed(page(self), "kprof doctor")
 
 
 def load(path: Path | str, *, timeout_s: float = 600) -> Profile:
@@ -106,6 +136,40 @@ def diagnose(
     return Diagnosis(**{f.name: getattr(report, f.name) for f in dataclasses.fields(report)})
 
 
+def doctor(
+    snapshot: Path | str | None = None,
+    *,
+    purpose: Purpose | None = None,
+    python: str | None = None,
+    import_torch: bool = False,
+) -> Checkup:
+    """Audit this machine, or a snapshot of another one: driver, toolkits, torch and ncu.
+
+    Args:
+        snapshot: a file that ``kprof doctor --save`` wrote; None looks at this machine.
+        purpose: ``"profile"``, ``"run"``, ``"build"`` or ``"analyze"``: errors that do not hurt it
+            do not count. None counts all.
+        python: the interpreter whose torch is looked at; None for this one.
+        import_torch: import torch there and let it start CUDA, in a process of its own.
+
+    Raises:
+        BadSnapshot: the file is no snapshot.
+        TargetNotFound: ``python`` is no program.
+    """
+    from kprof import doctor_input
+    from kprof.audit import audit
+    from kprof.collect.target import choose_python
+    from kprof.doctor_result import result
+
+    if snapshot is not None:
+        seen = doctor_input.load(snapshot)
+    else:
+        interpreter = choose_python(python, os.environ)[0] if python else sys.executable
+        seen = doctor_input.look(interpreter, import_torch=import_torch)
+    report = result(audit(seen.facts, purpose), seen.shareable)
+    return Checkup(**{f.name: getattr(report, f.name) for f in dataclasses.fields(report)})
+
+
 def render(diagnosis: Report, path: Path | str, *, force: bool = False) -> Path:
     """Write a diagnosis to a file in the format its suffix stands for, and return the path.
 
@@ -131,3 +195,12 @@ def render(diagnosis: Report, path: Path | str, *, force: bool = False) -> Path:
     output.check_free(target, force=force)
     output.write(target, formats.render(name, formats.Job([diagnosis])), force=force)
     return target
+
+
+def _framed(page: str, title: str) -> str:
+    # A frame of its own: the page's styles and scripts stay out of the notebook's, and a
+    # kernel's name cannot run script in it.
+    return (
+        f'<iframe srcdoc="{html.escape(page, quote=True)}" sandbox="allow-scripts" width="100%" '
+        f'height="{_FRAME_HEIGHT}" style="border:0" title="{title}"></iframe>'
+    )

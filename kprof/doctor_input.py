@@ -1,17 +1,55 @@
-"""Reading a snapshot from a file that anybody may have made."""
+"""Where the doctor's facts come from: the probes, or a file that anybody may have made."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from kprof.audit.facts import MAX_BYTES, Facts, parse
+from kprof.audit.facts import MAX_BYTES, SCHEMA, Facts, parse
+from kprof.doctor_result import plain
 from kprof.errors import BadSnapshot
 
 _HINT = "kprof doctor --save FILE writes a snapshot"
 
 
-def load(path: Path | str) -> Facts:
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """What is known of a machine.
+
+    Attributes:
+        facts: as they were seen, for the checks: their commands need real paths.
+        shareable: the same without what tells who and where, for documents.
+    """
+
+    facts: Facts
+    shareable: Mapping[str, Any]
+
+    def text(self) -> str:
+        """Return the shareable form as the text of a snapshot file."""
+        from kprof.audit.probes.run import dump
+
+        return dump({"schema": SCHEMA, "facts": plain(self.shareable)})
+
+
+def look(python: str, *, import_torch: bool = False) -> Snapshot:
+    """Look at this machine; takes a second or two, and up to a minute with ``import_torch``.
+
+    Args:
+        python: the interpreter whose torch is looked at, a path.
+        import_torch: wait for torch's import to its end.
+    """
+    from kprof.audit.probes.machine import Machine
+    from kprof.audit.probes.run import probe
+    from kprof.audit.redact import redact
+
+    machine = Machine(python=python)
+    facts = probe(machine, import_torch=import_torch)["facts"]
+    return Snapshot(Facts(facts), redact(facts, machine.environ))
+
+
+def load(path: Path | str) -> Snapshot:
     """Read a snapshot file; pipes and devices are read as far as a snapshot can be long.
 
     Raises:
@@ -25,7 +63,7 @@ def load(path: Path | str) -> Facts:
         raise BadSnapshot(f"{path} cannot be read: {reason}", hint=_HINT) from error
 
 
-def read(file: BinaryIO, name: str) -> Facts:
+def read(file: BinaryIO, name: str) -> Snapshot:
     """Read a snapshot from an open stream.
 
     Args:
@@ -43,6 +81,7 @@ def read(file: BinaryIO, name: str) -> Facts:
     if not data.strip():
         raise BadSnapshot(f"{name} is empty", hint=_HINT)
     try:
-        return parse(data.decode("utf-8-sig"), path=name)
+        facts = parse(data.decode("utf-8-sig"), path=name)
     except UnicodeDecodeError as error:
         raise BadSnapshot(f"{name} is no text", hint=_HINT) from error
+    return Snapshot(facts, facts.raw())

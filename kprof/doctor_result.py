@@ -102,11 +102,16 @@ class DoctorReport:
         return Counter(item.status for item in self.checks)
 
 
-def result(audit: Audit) -> DoctorReport:
-    """Return what an audit found, safe to show."""
+def result(audit: Audit, shareable: Mapping[str, Any] | None = None) -> DoctorReport:
+    """Return what an audit found, safe to show.
+
+    Args:
+        audit: what was found.
+        shareable: the facts without what tells who and where, None for the audit's own.
+    """
     explained = _explained(audit)
     return DoctorReport(
-        facts=plain(audit.facts.raw()),
+        facts=plain(audit.facts.raw() if shareable is None else shareable),
         primary=audit.primary,
         checks=tuple(_result(one, explained) for one in audit.results),
         purpose=audit.purpose,

@@ -27,6 +27,7 @@ PIPE_CLOSED = 141
 # name: (where the command is, its line in `kprof --help`). The line is here so that the help
 # imports no command.
 COMMANDS = {
+    "doctor": ("kprof.cli.doctor:doctor", "Find what keeps CUDA, torch or ncu from working."),
     "profile": ("kprof.cli.profile:profile", "Run a program under ncu, diagnose its kernels."),
     "analyze": ("kprof.cli.analyze:analyze", "Diagnose existing .ncu-rep reports."),
     "rules": ("kprof.cli.rules:rules", "List the diagnosis rules, or explain one."),

@@ -24,7 +24,8 @@ def diagnosis(report: Report) -> Diagnosis:
 def test_the_public_names() -> None:
     assert kprof.__all__ == sorted(kprof.__all__)
     assert set(kprof.__all__) == {
-        "Diagnosis", "KprofError", "__version__", "diagnose", "load", "render",
+        "Checkup", "Diagnosis", "KprofError", "__version__", "diagnose", "doctor", "load",
+        "render",
     }  # fmt: skip
     for name in kprof.__all__:
         assert getattr(kprof, name) is not None
@@ -32,12 +33,12 @@ def test_the_public_names() -> None:
 
 
 def test_an_unknown_name_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="has no attribute 'doctor'"):
-        _ = kprof.doctor
+    with pytest.raises(AttributeError, match="has no attribute 'explain'"):
+        _ = kprof.explain
 
 
 def test_public_functions_are_documented() -> None:
-    for name in ("load", "diagnose", "render", "Diagnosis"):
+    for name in ("load", "diagnose", "doctor", "render", "Diagnosis", "Checkup"):
         assert getattr(kprof, name).__doc__
 
 
