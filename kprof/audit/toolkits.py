@@ -40,6 +40,12 @@ def _of_windows(branch: int, windows: table.Row) -> Fact | None:
     return table.of(windows, known.value)
 
 
+def own_branch(number: int) -> int:
+    """Return the branch that a driver's first number stands for: 590 for Windows' 591."""
+    windows = table.find("windows_branches", windows=number)
+    return number if windows is None else int(windows["branch"])
+
+
 def branches() -> tuple[int, ...]:
     """Return the driver branches of the table, oldest first."""
     return tuple(row["branch"] for row in table.rows("branches"))
