@@ -10,12 +10,14 @@ import importlib
 import json
 import pkgutil
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from kprof import metrics, text
 from kprof.analysis import Analysis
+from kprof.audit import Facts, matrix, table
+from kprof.audit.standing import standing
 from kprof.export import to_dict
 from kprof.quantity import Quantity
 from kprof.rule import registry
@@ -76,6 +78,98 @@ def transpose_output() -> str:
     return f"```console\n$ kprof analyze {RECORDING}\n{shown.rstrip()}\n```\n"
 
 
+def toolkit_table() -> str:
+    """Return CUDA's minor releases with their drivers, compilers and Nsight Compute."""
+    return _table(
+        ("CUDA", "ships with driver", "runs on driver", "PTX", "GCC up to", "Nsight Compute"),
+        (
+            (row.cuda, row.driver, row.needs, _told(matrix.ptx_isa(row.cuda)), row.gcc, row.ncu)
+            for row in standing(Facts({})).cudas
+        ),
+    )
+
+
+def branch_table() -> str:
+    """Return the driver branches with the CUDA version they bring."""
+    return _table(
+        ("branch", "brings CUDA", "kind", "supported until"),
+        ((row.branch, row.cuda, row.kind, row.end) for row in standing(Facts({})).branches),
+    )
+
+
+def architecture_table() -> str:
+    """Return what each GPU architecture needs."""
+    return _table(
+        ("capability", "GPU", "CUDA", "driver branches", "kernel modules", "Nsight Compute"),
+        (
+            (
+                row.capability,
+                row.name,
+                _span(row.first_cuda, row.last_cuda),
+                _span(row.first_branch, row.last_branch),
+                row.modules,
+                "none" if row.ncu_never else _until(row.ncu_first, row.ncu_dropped),
+            )
+            for row in standing(Facts({})).gpus
+        ),
+    )
+
+
+def torch_table() -> str:
+    """Return PyTorch's releases with their builds and what they bring."""
+    return _table(
+        ("torch", "on PyPI", "other builds", "Python", "cuDNN", "NCCL", "Triton"),
+        (
+            (
+                one.version,
+                one.pypi_variant,
+                " ".join(
+                    name for name in matrix.torch_variants(one.version) if name != one.pypi_variant
+                ),
+                _span(one.python[0], [name for name in one.python if not name.endswith("t")][-1]),
+                one.cudnn,
+                one.nccl,
+                one.triton,
+            )
+            for one in reversed(matrix.torch_releases())
+        ),
+    )
+
+
+def code_table() -> str:
+    """Return the code in PyTorch's builds, builds with the same code together."""
+    found: dict[tuple[str, str, str], list[str]] = {}
+    for row in table.rows("wheels"):
+        codes = " ".join(arch.removeprefix("sm_") for arch in row["archs"])
+        sure = codes if row["confidence"] != table.UNSOURCED else "not sourced"
+        found.setdefault((row["variant"], row["machine"], sure), []).append(row["torch"])
+    return _table(
+        ("build", "machine", "torch", "sm_"),
+        (
+            (variant, machine, _span(releases[0], releases[-1]), codes)
+            for (variant, machine, codes), releases in found.items()
+        ),
+    )
+
+
+def statement_list() -> str:
+    """Return the rules about versions, each with its sources."""
+    return "".join(
+        f"- {row['text']} {_cited(row)}\n"
+        for row in table.rows("rules")
+        if row["confidence"] != table.UNSOURCED
+    )
+
+
+def source_list() -> str:
+    """Return the words for confidence and the sources of the table."""
+    words = "".join(f"- `{word}`: {meaning}\n" for word, meaning in table.confidences().items())
+    rows = "".join(
+        f"- `{key}`: [{title}]({url})\n" for key, (title, url) in table.sources().items()
+    )
+    return f"As of {table.table_date()}.\n\n{words}\n{rows}"
+
+
 PARTS: dict[str, Callable[[], str]] = {
     "quantities": quantity_tables,
     "units": unit_table,
@@ -83,6 +177,13 @@ PARTS: dict[str, Callable[[], str]] = {
     "rules": rule_table,
     "catalogue": catalogue,
     "transpose": transpose_output,
+    "toolkits": toolkit_table,
+    "branches": branch_table,
+    "architectures": architecture_table,
+    "torch": torch_table,
+    "code": code_table,
+    "statements": statement_list,
+    "sources": source_list,
 }
 
 
@@ -94,6 +195,33 @@ def candidates() -> list[Path]:
 def renewed(document: str) -> str:
     """Return a document's text with its generated parts as they are now."""
     return PART.sub(_filled, document)
+
+
+def _table(head: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> str:
+    lines = [head, ("---",) * len(head), *rows]
+    return "".join(f"| {' | '.join('' if cell is None else str(cell) for cell in line)} |\n"
+                   for line in lines)  # fmt: skip
+
+
+def _told(fact: matrix.Fact | None) -> object:
+    return fact.value if fact is not None and fact.certain else None
+
+
+def _span(first: object, last: object) -> str:
+    """Return ``11.8–12.9``, ``from 11.8``, ``to 580``, or one value."""
+    if first is None:
+        return "" if last is None else f"to {last}"
+    if last is None:
+        return f"from {first}"
+    return str(first) if first == last else f"{first}–{last}"
+
+
+def _until(first: object, dropped: object) -> str:
+    return f"{first} until before {dropped}" if dropped else _span(first, None)
+
+
+def _cited(row: table.Row) -> str:
+    return f"({', '.join(f'`{key}`' for key in row['source'])}; {row['confidence']})"
 
 
 def _filled(part: re.Match[str]) -> str:

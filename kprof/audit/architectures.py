@@ -6,6 +6,8 @@ import re
 from dataclasses import dataclass
 from functools import cache
 
+from packaging.version import Version
+
 from kprof.audit import table
 from kprof.audit.table import Fact
 from kprof.audit.toolkits import branch_of_cuda
@@ -158,9 +160,8 @@ def first_branch(capability: Capability) -> Fact | None:
     found = architecture(capability)
     if found is None or found.tegra:
         return None
-    branch = branch_of_cuda(found.first_cuda)
-    old = branch is None or branch.value == table.rows("branches")[0]["branch"]
-    return None if old else branch
+    old = Version(found.first_cuda) < Version(table.rows("branches")[0]["cuda"])
+    return None if old else branch_of_cuda(found.first_cuda)
 
 
 def modules_needed(gpu: str) -> Fact | None:

@@ -30,6 +30,7 @@ from kprof.audit.nsight import (
     ncu_for_cuda,
     ncu_messages,
     ncu_needed_for,
+    ncu_never,
     ncu_supports,
 )
 from kprof.audit.table import UNSOURCED, Fact, rule, rule_value, sources, table_date
@@ -108,6 +109,7 @@ __all__ = [
     "ncu_for_cuda",
     "ncu_messages",
     "ncu_needed_for",
+    "ncu_never",
     "ncu_supports",
     "own_branch",
     "ptx_accepted",

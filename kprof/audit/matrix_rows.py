@@ -115,7 +115,8 @@ class GpuRow:
         last_branch: the last driver branch, None while the newest drives it.
         modules: the kernel modules it takes: ``open``, ``proprietary`` or ``either``.
         ncu_first: the Nsight Compute it needs at least.
-        ncu_dropped: the one that no longer profiles it.
+        ncu_dropped: the one that no longer profiles it, None while the newest does.
+        ncu_never: whether no Nsight Compute ever did.
         ncu_here: whether the ncu here profiles it.
         here: the names of this machine's GPUs of this architecture.
     """
@@ -130,6 +131,7 @@ class GpuRow:
     modules: str | None
     ncu_first: str | None
     ncu_dropped: str | None
+    ncu_never: bool
     ncu_here: Answer
     here: tuple[str, ...]
 

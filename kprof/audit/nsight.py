@@ -93,6 +93,12 @@ def ncu_needed_for(capability: Capability, chip: str | None = None) -> Fact | No
     return table.fact(min(known, key=lambda row: Version(row["first"])), "first") if known else None
 
 
+def ncu_never(capability: Capability) -> Fact | None:
+    """Return True for a GPU that no ncu profiles, None where none is known to be left out."""
+    known = [row for row in _rows(capability, None) if row.get("never")]
+    return table.fact(known[0], "never") if known else None
+
+
 def ncu_dropped(capability: Capability) -> Fact | None:
     """Return the ncu from which on a GPU is refused, ``"2020.1"`` for 6.1; None for none."""
     known = [row for row in _rows(capability, None) if "dropped" in row]
@@ -156,6 +162,8 @@ def _rows(capability: Capability, chip: str | None) -> list[table.Row]:
 
 
 def _profiles(version: Version, row: table.Row) -> Fact | None:
+    if row.get("never"):
+        return table.of(row, False)
     if "dropped" in row and version >= Version(row["dropped"]):
         return table.of(row, False)
     if "absent_below" in row and version < Version(row["absent_below"]):

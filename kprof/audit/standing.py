@@ -188,10 +188,11 @@ def _gpu(known: matrix.Architecture, machine: Machine) -> GpuRow:
         first_cuda=known.first_cuda,
         last_cuda=known.last_cuda,
         first_branch=_number(matrix.first_branch(known.capability)),
-        last_branch=_number(matrix.last_branch(known.generation)),
+        last_branch=None if known.tegra else _number(matrix.last_branch(known.generation)),
         modules=None if known.tegra else _text(matrix.modules_needed(known.generation)),
         ncu_first=_text(matrix.ncu_needed_for(known.capability, chips[0])),
         ncu_dropped=_text(matrix.ncu_dropped(known.capability)),
+        ncu_never=_value(matrix.ncu_never(known.capability)) is True,
         ncu_here=_every(ncu),
         here=tuple(derive.brief(gpu.name, 60) for gpu in mine[:MARKS]),
     )

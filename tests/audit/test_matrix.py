@@ -331,6 +331,7 @@ def test_boards_and_unknown_gpus_have_no_branch() -> None:
     assert matrix.branch_supports(580, "Voodoo") is None
     assert matrix.first_branch((8, 7)) is None
     assert matrix.first_branch((7, 5)) is None  # before the table begins
+    assert value(matrix.first_branch((8, 0))) == 450
 
 
 def test_kernel_modules() -> None:
@@ -507,6 +508,7 @@ def test_the_index_of_a_build() -> None:
         ("2019.5", (6, 1), None, True),
         ("2020.1", (6, 1), None, False),
         ("2019.5", (6, 0), None, False),
+        ("2018.3", (6, 1), None, None),
         ("2024.3.2", (7, 0), None, True),
         ("2025.1.1", (7, 0), None, False),
         ("2020.1.0", (8, 6), None, False),
@@ -543,6 +545,8 @@ def test_which_ncu_a_gpu_needs() -> None:
     assert value(matrix.ncu_dropped((6, 1))) == "2020.1"
     assert matrix.ncu_needed_for((14, 0)) is None
     assert matrix.ncu_dropped((9, 0)) is None
+    assert value(matrix.ncu_never((6, 0))) is True
+    assert matrix.ncu_never((9, 0)) is None
 
 
 def test_which_ncu_comes_with_a_toolkit() -> None:

@@ -153,6 +153,13 @@ def test_an_ncu_that_does_not_know_the_gpu() -> None:
 def test_boards_get_their_driver_elsewhere() -> None:
     row = gpu(stand(), "8.7")
     assert (row.modules, row.first_branch) == (None, None)
+    assert gpu(stand(), "7.2").last_branch is None
+
+
+def test_gpus_that_ncu_left_behind_or_never_knew() -> None:
+    assert (gpu(stand(), "7.0").ncu_dropped, gpu(stand(), "7.0").ncu_never) == ("2025.1", False)
+    assert gpu(stand(), "6.0").ncu_never
+    assert not gpu(stand(), "5.2").ncu_never  # not sourced
 
 
 def test_a_gpu_that_only_the_bus_shows_is_taken_from_its_name() -> None:
