@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -146,7 +147,7 @@ def _keep_apart(named: Sequence[Path], source: Path) -> None:
 
 def _seen(settings: Settings) -> Snapshot:
     if settings.source == STDOUT:
-        return doctor_input.read(click.get_binary_stream("stdin"), "standard input")
+        return doctor_input.read(sys.stdin.buffer, "standard input")
     if settings.source is not None:
         return doctor_input.load(settings.source)
     interpreter, why = choose_python(settings.python, os.environ)

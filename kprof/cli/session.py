@@ -14,9 +14,9 @@ import click
 
 from kprof import output
 from kprof.cli import options as shared
-from kprof.cli import place, threshold
+from kprof.cli import place, preflight, threshold
 from kprof.cli.live import progress
-from kprof.collect import failures, find, preflight
+from kprof.collect import failures, find
 from kprof.collect.command import Options, ncu_argv, readable, shell
 from kprof.collect.plan import metrics_for
 from kprof.collect.run import Collected, collect
@@ -60,14 +60,19 @@ def dry_run(
 def run(command: Sequence[str], module: str | None, options: Options, settings: Settings) -> int:
     """Profile the target and return kprof's exit status."""
     target = resolve(command, module=module, python=settings.python)
-    if not settings.no_preflight:
-        preflight.check(preflight.look())
-    ncu = find.find(settings.ncu)
+    ncu = _ncu(target, settings)
     options, rules = _with_rules(options, settings)
     _say(settings, f"ncu {ncu.version}: {ncu.path}")
     if target.python is not None:
         _say(settings, f"python: {target.python}")
     return _run(str(ncu.path), target, options, rules, settings)
+
+
+def _ncu(target: Target, settings: Settings) -> find.Ncu:
+    if settings.no_preflight:
+        return find.find(settings.ncu)
+    python = target.argv[0] if target.python else None
+    return preflight.ready(settings.ncu, python=python, quiet=settings.quiet)
 
 
 def _run(
@@ -84,7 +89,8 @@ def _run(
             _say(settings, readable(shell(argv)))
         collected = _collect(argv, report, log, settings)
         if collected.report is None or _empty(collected):
-            return _failed(failures.why(collected, argv, target.argv, options), collected)
+            error = failures.why(collected, argv, target.argv, options)
+            return _failed(preflight.advised(error), collected)
         with _keeping(report, folder / place.REPORT) as kept:
             profile = _load(report, kept, rules)
             diagnosed = _diagnose(profile, target, options, collected, rules)
