@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import stat
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -107,16 +108,38 @@ def start(
     *,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
+    output: Path | None = None,
 ) -> Child:
     """Start a program on kprof's own standard input, output and error.
 
     It stays in kprof's process group: only the terminal's foreground group may read the
     keyboard, and Ctrl-C reaches all of it.
 
+    Args:
+        argv: the program and its arguments; no shell is involved.
+        env: its whole environment, None for kprof's own.
+        cwd: its working directory.
+        output: a file for what it writes, None for kprof's own streams. It reads kprof's standard
+            input then only if that is a file, since nobody would see what it asks.
+
     Raises:
         OSError: the program cannot be started.
     """
-    return subprocess.Popen([os.fspath(part) for part in argv], env=env, cwd=cwd)
+    words = [os.fspath(part) for part in argv]
+    if output is None:
+        return subprocess.Popen(words, env=env, cwd=cwd)
+    stdin = None if _is_file(0) else subprocess.DEVNULL
+    with output.open("wb") as file:
+        return subprocess.Popen(
+            words, env=env, cwd=cwd, stdin=stdin, stdout=file, stderr=subprocess.STDOUT
+        )
+
+
+def _is_file(descriptor: int) -> bool:
+    try:
+        return stat.S_ISREG(os.fstat(descriptor).st_mode)
+    except OSError:  # closed
+        return False
 
 
 def ended(child: Child, timeout_s: float) -> bool:

@@ -37,9 +37,19 @@ class Group:
 
 
 def gpu_time(kernels: Iterable[KernelReport]) -> float | None:
-    """Sum the known durations in seconds, repeated launches included; None if none is known."""
-    times = [k.duration_s * max(1, k.launches) for k in kernels if k.duration_s is not None]
+    """Sum the known durations in seconds, repeated launches included; None if none is known.
+
+    Where a survey timed all launches, its sum counts: a launch measured in depth starts with
+    cold caches.
+    """
+    times = [time for kernel in kernels if (time := _time(kernel)) is not None]
     return math.fsum(times) if times else None
+
+
+def _time(kernel: KernelReport) -> float | None:
+    if kernel.total_s is not None:
+        return kernel.total_s
+    return None if kernel.duration_s is None else kernel.duration_s * max(1, kernel.launches)
 
 
 def ranked(report: Report, *, apart: bool = False) -> tuple[Group, ...]:

@@ -25,6 +25,9 @@ class Options:
         cache_control: ``all`` or ``none``.
         replay_mode: ``kernel``, ``application``, ``range`` or ``app-range``.
         metrics: names to collect (``kprof.collect.plan`` has them for a depth).
+        per_config: skip and count launches of each name, grid, block and shared memory apart.
+        code: keep the device code in the report; what happens per instruction needs it.
+        embed_source: keep the CUDA source files in the report.
         extra: arguments handed to ncu as they are.
     """
 
@@ -37,6 +40,9 @@ class Options:
     cache_control: str = "all"
     replay_mode: str = "kernel"
     metrics: tuple[str, ...] = ()
+    per_config: bool = False
+    code: bool = True
+    embed_source: bool = False
     extra: tuple[str, ...] = ()
 
 
@@ -67,7 +73,8 @@ def options_argv(options: Options, *, report: Path, log: Path) -> tuple[str, ...
         "all",
         "--nvtx",
         "--import-source",
-        "yes",
+        "yes" if options.embed_source else "no",
+        *(() if options.code else ("--import-sass", "no")),
         "--clock-control",
         options.clock_control,
         "--cache-control",
@@ -100,6 +107,8 @@ def _what(options: Options) -> tuple[str, ...]:
 
 def _which(options: Options) -> list[str]:
     argv: list[str] = []
+    if options.per_config:
+        argv += ["--filter-mode", "per-launch-config"]
     if options.kernel is not None:
         argv += ["--kernel-name-base", "demangled", "--kernel-name", f"regex:{options.kernel}"]
     if options.nvtx is not None:

@@ -49,6 +49,7 @@ def collect(
     log: Path,
     timeout_s: float | None = None,
     env: Mapping[str, str] | None = None,
+    output: Path | None = None,
     on_event: Callable[[Event], None] = lambda _: None,
 ) -> Collected:
     """Run ncu to its end, or until Ctrl-C, SIGTERM or the time limit, and leave nothing running.
@@ -59,6 +60,7 @@ def collect(
         log: the file named in it as ``--log-file``.
         timeout_s: seconds for the whole run, None for no limit.
         env: environment of the run, None for kprof's own.
+        output: file for what the target writes, None for kprof's own streams.
         on_event: called for everything ncu says, while it says it.
 
     Raises:
@@ -69,7 +71,7 @@ def collect(
     with stop.catching_signals() as signals, tree.adopting_orphans():
         mine = set(tree.descendants(os.getpid()))
         try:
-            child = process.start(argv, env=env)
+            child = process.start(argv, env=env, output=output)
         except OSError as error:
             raise NcuFailed(f"{argv[0]} cannot be started: {error.strerror}") from error
         try:

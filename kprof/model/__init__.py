@@ -16,12 +16,14 @@ from kprof.model.finding import (
 from kprof.model.profile import (
     Collection,
     Device,
+    Dim3,
     Instruction,
     Kernel,
     Launch,
     Opinion,
     Profile,
     Source,
+    Survey,
 )
 from kprof.model.report import (
     Bound,
@@ -50,6 +52,7 @@ __all__ = [
     "Confidence",
     "Device",
     "DeviceReport",
+    "Dim3",
     "Evidence",
     "Finding",
     "Flops",
@@ -74,6 +77,7 @@ __all__ = [
     "Skipped",
     "Source",
     "Speedup",
+    "Survey",
     "Throughput",
     "WhatIf",
 ]

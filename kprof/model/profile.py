@@ -34,6 +34,31 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
+class Survey:
+    """What a first run without replay saw of the whole program.
+
+    Attributes:
+        launches: kernel launches that were timed.
+        kernels: distinct (name, grid, block, shared memory) among them.
+        total_s: GPU time of them all in seconds.
+        in_depth: distinct kernels that were then measured in depth.
+        covered: their share of ``total_s`` less ``tuning_s``, 0..1.
+        tuning_launches: launches recognised as a search for the best configuration, left out.
+        tuning_s: their GPU time in seconds.
+        complete: False when the program launched more than the survey takes.
+    """
+
+    launches: int
+    kernels: int
+    total_s: float
+    in_depth: int
+    covered: float
+    tuning_launches: int = 0
+    tuning_s: float = 0.0
+    complete: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Collection:
     """How the counters were collected; None where the report does not say.
 
@@ -44,6 +69,7 @@ class Collection:
         replay_mode: ``kernel``, ``application``, ``range`` or ``app-range``.
         clock_control: ``none`` or ``base``.
         cache_control: ``all`` (flushed before every pass) or ``none``.
+        survey: what a first run saw of the whole program, None without one.
     """
 
     passes: int | None = None
@@ -51,6 +77,7 @@ class Collection:
     replay_mode: str | None = None
     clock_control: str | None = None
     cache_control: str | None = None
+    survey: Survey | None = None
 
 
 @dataclass(frozen=True, slots=True)

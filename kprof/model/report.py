@@ -183,6 +183,9 @@ class KernelReport:
         skipped: rules that lacked data.
         quality: doubts about the data.
         opinions: NVIDIA's own rule results, a second opinion that is never merged.
+        launches: launches in the program that this one stands for.
+        total_s: GPU time of all of them in the survey, None without one.
+        depth: as ``Collection.depth``; ``survey`` for a kernel that was timed only.
         stalls: warp-stall reason to share (0..1) of stalled samples.
         pipes: execution pipe to percent of peak.
     """
@@ -199,6 +202,7 @@ class KernelReport:
     duration_s: float | None = None
     limiter: Limiter | None = None
     launches: int = 1
+    total_s: float | None = None
     depth: str | None = None
     throughput: Throughput = field(default_factory=Throughput)
     occupancy: Occupancy = field(default_factory=Occupancy)

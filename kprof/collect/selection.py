@@ -1,0 +1,192 @@
+"""From a survey of all launches to the few that are worth measuring in depth.
+
+One launch stands for all with the same name, grid, block and shared memory: that is also what
+ncu's ``--filter-mode per-launch-config`` takes for one. Launches of a search for the best
+configuration (autotuning) are recognised by their order and left out.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+
+from kprof.model import Dim3, Kernel, Survey
+
+# A search: this many configurations of one name, each launched several times in one go and never
+# again, beside one that comes back.
+_SEARCHED = 3
+_TRIED = 2
+# Of names that go into one regular expression; a command line's argument may have 128 KiB.
+_NAME_CHARS = 300
+_SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """What tells launches apart."""
+
+    demangled: str
+    device: int
+    grid: Dim3 | None
+    block: Dim3 | None
+    shared_dynamic_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """All launches of one configuration.
+
+    Attributes:
+        config: what they have in common.
+        example: the one whose duration is the median.
+        launches: how many there are.
+        total_s: their GPU time in seconds; those without a time count as 0.
+        first: position of the first in the program's launches.
+        tuning: they are a search's, and not what the program runs on.
+        selected: to be measured in depth.
+    """
+
+    config: Config
+    example: Kernel
+    launches: int
+    total_s: float
+    first: int
+    tuning: bool = False
+    selected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """A survey with what to measure.
+
+    Attributes:
+        groups: most GPU time first.
+        complete: False when the survey was cut off.
+    """
+
+    groups: tuple[Group, ...]
+    complete: bool = True
+
+    @property
+    def selected(self) -> tuple[Group, ...]:
+        """The groups to measure in depth."""
+        return tuple(group for group in self.groups if group.selected)
+
+    @property
+    def launches(self) -> int:
+        """All launches."""
+        return sum(group.launches for group in self.groups)
+
+    def summary(self) -> Survey:
+        """Return the numbers for the report."""
+        total = math.fsum(group.total_s for group in self.groups)
+        tuning = [group for group in self.groups if group.tuning]
+        tuning_s = math.fsum(group.total_s for group in tuning)
+        covered = math.fsum(group.total_s for group in self.selected)
+        return Survey(
+            launches=self.launches,
+            kernels=len(self.groups),
+            total_s=total,
+            in_depth=len(self.selected),
+            covered=covered / (total - tuning_s) if total > tuning_s else 0.0,
+            tuning_launches=sum(group.launches for group in tuning),
+            tuning_s=tuning_s,
+            complete=self.complete,
+        )
+
+
+def config(kernel: Kernel) -> Config:
+    """Return what tells a launch from others."""
+    launch = kernel.launch
+    return Config(
+        kernel.demangled or kernel.name,
+        kernel.device,
+        launch.grid if launch else None,
+        launch.block if launch else None,
+        launch.shared_dynamic_bytes if launch else None,
+    )
+
+
+def select(
+    kernels: Sequence[Kernel],
+    *,
+    coverage: float = 0.95,
+    top: int | None = None,
+    complete: bool = True,
+) -> Selection:
+    """Choose the configurations that make up the GPU time.
+
+    Args:
+        kernels: every launch of the survey, in order.
+        coverage: share 0..1 of the GPU time, search left out, to measure in depth.
+        top: at most this many configurations.
+        complete: whether these are all launches of the program.
+    """
+    groups = sorted(_groups(kernels), key=lambda group: (-group.total_s, group.first))
+    eligible = math.fsum(group.total_s for group in groups if not group.tuning)
+    chosen: list[Group] = []
+    covered, taken = 0.0, 0
+    for group in groups:
+        wanted = not group.tuning and (eligible == 0 or covered < coverage * eligible)
+        if wanted and (top is None or taken < top):
+            covered, taken = covered + group.total_s, taken + 1
+            group = replace(group, selected=True)
+        chosen.append(group)
+    return Selection(tuple(chosen), complete)
+
+
+def name_filter(groups: Iterable[Group]) -> str:
+    """Return a regular expression for ncu that matches the demangled names of these groups."""
+    names = dict.fromkeys(group.config.demangled for group in groups)
+    return "^(?:" + "|".join(_pattern(name) for name in names) + ")"
+
+
+def _pattern(name: str) -> str:
+    # Long names by their start alone: it may let a sibling through, never loses one.
+    escaped = _SPECIAL.sub(r"\\\g<0>", name[:_NAME_CHARS])
+    return escaped if len(name) > _NAME_CHARS else f"{escaped}$"
+
+
+def _groups(kernels: Sequence[Kernel]) -> list[Group]:
+    configs = [config(kernel) for kernel in kernels]
+    positions: dict[Config, list[int]] = {}
+    for position, key in enumerate(configs):
+        positions.setdefault(key, []).append(position)
+    tuning = _searched(configs)
+    return [
+        Group(
+            config=key,
+            example=_median([kernels[position] for position in where]),
+            launches=len(where),
+            total_s=math.fsum(kernels[position].duration_s or 0.0 for position in where),
+            first=where[0],
+            tuning=key in tuning,
+        )
+        for key, where in positions.items()
+    ]
+
+
+def _median(kernels: list[Kernel]) -> Kernel:
+    timed = [kernel for kernel in kernels if kernel.duration_s is not None]
+    ordered = sorted(timed or kernels, key=lambda kernel: kernel.duration_s or 0.0)
+    return ordered[len(ordered) // 2]
+
+
+def _searched(configs: Sequence[Config]) -> set[Config]:
+    """Return the configurations that were only tried, by the order of each name's launches."""
+    by_name: dict[tuple[str, int], list[Config]] = {}
+    for key in configs:
+        by_name.setdefault((key.demangled, key.device), []).append(key)
+    found: set[Config] = set()
+    for sequence in by_name.values():
+        runs = [(key, len(list(run))) for key, run in groupby(sequence)]
+        often: dict[Config, int] = {}
+        for key, _ in runs:
+            often[key] = often.get(key, 0) + 1
+        tried = {key for key, length in runs if often[key] == 1 and length >= _TRIED}
+        if len(tried) >= _SEARCHED - 1 and any(count > 1 for count in often.values()):
+            found |= tried
+    return found

@@ -1,0 +1,143 @@
+"""How many times the target runs, and what ncu measures each time.
+
+A program with few launches runs once, every launch in depth. One with many runs first under a
+survey (durations alone, one pass, no replay) and then again with the chosen launches in depth.
+Which it is shows when it runs: the first run takes at most :data:`FEW` launches in depth, and one
+more tells that there are many. A script that trains is known to launch many, and is surveyed at
+once.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import Literal
+
+from kprof.collect.command import Options
+from kprof.collect.selection import Selection, name_filter
+from kprof.collect.target import Target
+
+Strategy = Literal["once", "trial", "survey"]
+
+FEW = 40  # launches that are measured without a survey: some 15 s on an H200
+MOST = 10_000  # launches that a survey takes: some 80 s
+SURVEY_METRICS = ("gpu__time_duration.sum",)
+
+# What one launch costs ncu 2025.3 on an H200 (docs/decisions/0012): replaying one pass, and timing
+# one launch.
+PASS_S = 0.05
+TIMED_S = 0.008
+FULL_PASSES = 38
+BYTES_PER_KERNEL = 450_000
+
+_TRAINS = re.compile(
+    rb"\.backward\(|\btorch\.compile\b|\.generate\(|\bTrainer\b|\bDataLoader\b|\.fit\("
+)
+_SCRIPT_BYTES = 1 << 20
+
+
+def strategy(options: Options, target: Target, survey: str) -> Strategy:
+    """Decide how to start.
+
+    Args:
+        options: what to collect.
+        target: what to run.
+        survey: ``never``, ``first`` or ``auto``.
+    """
+    if survey == "first":
+        return "survey"
+    if survey == "never" or options.launch_count is not None or not _repeatable(options):
+        return "once"
+    return "survey" if _trains(target) else "trial"
+
+
+def trial(options: Options) -> Options:
+    """Return what to collect from a program that may turn out to have many launches."""
+    return replace(options, launch_count=FEW + 1)
+
+
+def surveying(options: Options) -> Options:
+    """Return what to collect from every launch: its duration, as in the program, without code."""
+    return replace(
+        options,
+        depth="survey",
+        metrics=SURVEY_METRICS,
+        launch_count=MOST + 1 if options.launch_count is None else options.launch_count,
+        cache_control="none",
+        code=False,
+        embed_source=False,
+    )
+
+
+def deepening(options: Options, selection: Selection) -> Options:
+    """Return what to collect from the chosen launches: one of each, after its warm-up."""
+    return replace(
+        options,
+        kernel=name_filter(selection.selected),
+        per_config=True,
+        launch_skip=1 if min(group.launches for group in selection.selected) > 2 else 0,
+        launch_count=1,
+    )
+
+
+def estimate_s(selection: Selection, elapsed_s: float, passes: int) -> float:
+    """Return how long the run in depth takes, in seconds.
+
+    Args:
+        selection: the survey.
+        elapsed_s: wall time of the survey's run.
+        passes: replay passes per kernel.
+    """
+    plain = max(0.0, elapsed_s - TIMED_S * selection.launches)
+    return plain + sum(
+        passes * (PASS_S + (group.example.duration_s or 0.0)) for group in selection.selected
+    )
+
+
+def estimate_full_s(selection: Selection) -> float:
+    """Return how long ``--set full`` on every launch would take, in seconds."""
+    return sum(
+        group.launches * FULL_PASSES * PASS_S + FULL_PASSES * group.total_s
+        for group in selection.groups
+    )
+
+
+def _repeatable(options: Options) -> bool:
+    """Say whether the target may run again: what it reads must still be there."""
+    return options.replay_mode == "kernel" and stdin_position() != "gone"
+
+
+def stdin_position() -> int | Literal["gone"] | None:
+    """Return where standard input stands: an offset to go back to, None where there is none.
+
+    ``gone`` means that what was read cannot be read again: a pipe.
+    """
+    try:
+        mode = os.fstat(0).st_mode
+        if stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
+            return "gone"
+        return os.lseek(0, 0, os.SEEK_CUR) if stat.S_ISREG(mode) else None
+    except OSError:  # closed
+        return None
+
+
+def rewind(position: int | Literal["gone"] | None) -> None:
+    """Go back to where standard input stood."""
+    if isinstance(position, int):
+        os.lseek(0, position, os.SEEK_SET)
+
+
+def _trains(target: Target) -> bool:
+    if target.python is None or len(target.argv) < 2:
+        return False
+    script = target.argv[1]
+    if script == "-m":
+        return False
+    try:
+        with Path(script).open("rb") as file:
+            return _TRAINS.search(file.read(_SCRIPT_BYTES)) is not None
+    except OSError:
+        return False

@@ -1,0 +1,108 @@
+"""The whole program: what was measured in depth, put among all that a survey timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from kprof.collect.selection import Config, Group, Selection
+from kprof.model import KernelReport, Report
+from kprof.names import short
+
+_NAMED = 3  # kernels that a note names
+_NAME_WIDTH = 60
+
+
+def whole(report: Report, selection: Selection) -> Report:
+    """Return the report of the whole program.
+
+    Kernels measured in depth keep their numbers and get the launch count and GPU time of the
+    survey; the rest follow with what the survey knows: a duration, and no verdict. What the two
+    runs disagree about becomes a note.
+
+    Args:
+        report: the diagnosis of the second run.
+        selection: the survey of the first.
+    """
+    groups = {group.config: group for group in selection.groups}
+    deep = {_config(kernel): kernel for kernel in reversed(report.kernels)}
+    kernels = [
+        _counted(kernel, groups.get(key))
+        for kernel in report.kernels
+        if deep[key := _config(kernel)] is kernel
+    ]
+    rest = [group for group in selection.groups if group.config not in deep]
+    start = max((kernel.index for kernel in report.kernels), default=-1) + 1
+    timed = [_timed(group, start + offset) for offset, group in enumerate(rest)]
+    return replace(
+        report,
+        kernels=(*kernels, *timed),
+        collection=replace(report.collection, survey=selection.summary()),
+        notes=(*report.notes, *_differences(selection, deep, groups)),
+    )
+
+
+def _config(kernel: KernelReport) -> Config:
+    launch = kernel.launch
+    return Config(
+        kernel.demangled or kernel.name,
+        kernel.device,
+        launch.grid if launch else None,
+        launch.block if launch else None,
+        launch.shared_dynamic_bytes if launch else None,
+    )
+
+
+def _counted(kernel: KernelReport, group: Group | None) -> KernelReport:
+    if group is None:
+        return kernel
+    return replace(kernel, launches=group.launches, total_s=group.total_s)
+
+
+def _timed(group: Group, index: int) -> KernelReport:
+    kernel = group.example
+    return KernelReport(
+        index=index,
+        name=kernel.name,
+        demangled=kernel.demangled,
+        device=kernel.device,
+        workload=kernel.workload,
+        bound="unknown",
+        launch=kernel.launch,
+        nvtx=kernel.nvtx,
+        duration_s=kernel.duration_s,
+        launches=group.launches,
+        total_s=group.total_s,
+        depth="survey",
+    )
+
+
+def _differences(
+    selection: Selection, deep: Iterable[Config], groups: Iterable[Config]
+) -> tuple[str, ...]:
+    """Say where the second run launched other kernels than the first."""
+    seen, known = set(deep), set(groups)
+    missing = [group.config for group in selection.selected if group.config not in seen]
+    added = [key for key in seen if key not in known]
+    notes = []
+    if missing:
+        notes.append(
+            f"The program's second run differed: {_count(missing)} chosen for depth did not run "
+            f"again ({_names(missing)}); they are shown as the survey timed them."
+        )
+    if added:
+        notes.append(
+            f"The program's second run differed: {_count(added)} did not run in the survey "
+            f"({_names(added)}); how often they are launched is unknown."
+        )
+    return tuple(notes)
+
+
+def _count(configs: list[Config]) -> str:
+    return "1 kernel" if len(configs) == 1 else f"{len(configs)} kernels"
+
+
+def _names(configs: list[Config]) -> str:
+    unique = list(dict.fromkeys(short(key.demangled, _NAME_WIDTH) for key in configs))
+    more = f" and {len(unique) - _NAMED} more" if len(unique) > _NAMED else ""
+    return ", ".join(unique[:_NAMED]) + more
