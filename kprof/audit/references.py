@@ -60,6 +60,10 @@ FABRIC_MANAGER = (
     "Fabric Manager user guide "
     "<https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide/index.html> [nvidia-doc]"
 )
+GVISOR = (
+    "gVisor, report of Nsight Compute in the sandbox <https://github.com/google/gvisor/issues/14146> "
+    "[third-party]"
+)
 MPS = "NVIDIA MPS <https://docs.nvidia.com/deploy/mps/index.html> [nvidia-doc]"
 VGPU = (
     "NVIDIA virtual GPU client licensing "

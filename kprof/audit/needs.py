@@ -1,0 +1,104 @@
+"""Which driver a CUDA version needs, and whether this machine's is new enough for it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from kprof.audit import derive, gpustate, matrix, remedies
+from kprof.audit.facts import Facts
+
+_FOUND = r"(?:driver on your system|driver).{0,40}too old \(found version (\d{4,6})\)"
+_TOO_OLD = r"CUDA driver version is insufficient for CUDA runtime version"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """What a CUDA version asks of the driver.
+
+    Attributes:
+        enough: whether the driver is new enough, None when it cannot be said.
+        least: the first driver that is, ``525.60.13``; None where only CUDA's major is compared.
+        have: the driver that is there, for people.
+        source: where the rule is written down.
+    """
+
+    enough: bool | None
+    least: str | None
+    have: str
+    source: str | None
+
+    @property
+    def wanted(self) -> str:
+        """The driver to have, for people."""
+        return f"driver {self.least} or newer" if self.least else "a newer driver"
+
+    @property
+    def branch(self) -> int:
+        """The branch to install: the long-term one, if it is new enough."""
+        found = derive.release(self.least, 1)
+        return max(remedies.LTS_BRANCH, found[0] if found else 0)
+
+    @property
+    def because(self) -> str:
+        """Why, as a sentence for the host's admin."""
+        return f"The software here needs {self.wanted}; there is {self.have}."
+
+
+def of(facts: Facts, major: int) -> Need:
+    """Say what CUDA ``major`` needs here, by minor-version compatibility.
+
+    A forward-compatibility libcuda counts as the driver where the GPU allows it. Windows' drivers
+    are numbered on their own, Jetson's too: there the CUDA version they report decides.
+    """
+    system = "windows" if _is_windows(facts) else "linux"
+    least = matrix.min_driver(major, system) or _before_the_table(major, system)
+    source = str(least) if least else None
+    shown = _shown(facts)
+    version = derive.version(_effective(facts))
+    if least is not None and least.certain and version is not None:
+        needed = derive.version(str(least.value))
+        if needed is not None:
+            return Need(version >= needed, str(least.value), shown, source)
+    reported = derive.release(derive.reported_cuda(facts))
+    if reported is None or major > _newest():
+        return Need(None, str(least.value) if least else None, shown, source)
+    return Need(reported[0] >= major, str(least.value) if least else None, shown, source)
+
+
+def _before_the_table(major: int, system: str) -> matrix.Fact | None:
+    """CUDA before 11 runs on every driver that runs 11: newer drivers run what is older."""
+    return matrix.min_driver(11, system) if major < 11 else None
+
+
+def _newest() -> int:
+    return max(int(one.split(".")[0]) for one in matrix.toolkits())
+
+
+def _is_windows(facts: Facts) -> bool:
+    return derive.wsl(facts) or facts.text("os.system") == "windows"
+
+
+def _effective(facts: Facts) -> str | None:
+    compat = gpustate.compat_library(facts)
+    if compat and gpustate.forward_compatible(facts) is not False:
+        return facts.text("libcuda.version") or derive.driver_version(facts)
+    return derive.driver_version(facts)
+
+
+def _shown(facts: Facts) -> str:
+    version, cuda = derive.driver_version(facts), derive.reported_cuda(facts)
+    if version is None and cuda is None:
+        return "the driver"
+    name = f"driver {derive.brief(version, 30)}" if version else "the driver"
+    return f"{name} (CUDA {derive.brief(cuda, 12)})" if cuda else name
+
+
+def complaint(facts: Facts) -> tuple[str, int | None] | None:
+    """Return the line in which a program calls the driver too old, with the CUDA major it found."""
+    line = derive.logged(facts, _FOUND)
+    if line is not None:
+        found = re.search(_FOUND, line, re.IGNORECASE)
+        return line, int(found[1]) // 1000 if found else None
+    line = gpustate.error_logged(facts, 35, _TOO_OLD)
+    return (line, None) if line else None
