@@ -10,7 +10,9 @@ from markupsafe import Markup, escape
 
 from kprof import templating
 from kprof.audit import Facts
+from kprof.audit.standing import machine_of, standing
 from kprof.audit.verdict import Status
+from kprof.doctor_matrix import machine_line, sections
 from kprof.doctor_result import CheckResult, DoctorReport
 from kprof.doctor_words import WHO, headline, letter, machine, rest
 from kprof.names import printable
@@ -39,6 +41,8 @@ def render(report: DoctorReport) -> str:
         problems=[item for status in _PROBLEMS for item in report.of(status)],
         others=_others(report),
         facts=shown(report.facts),
+        versions=sections(standing(facts), every=True),
+        standing=machine_line(machine_of(facts)),
     )
 
 

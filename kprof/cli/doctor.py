@@ -59,6 +59,11 @@ class Settings:
     help="Import torch there and let it start CUDA: slower, and sees what only that shows.",
 )
 @click.option(
+    "--matrix",
+    is_flag=True,
+    help="Print which versions work together, and where this machine stands.",
+)
+@click.option(
     "--from", "source", metavar="FILE", help="Audit a saved snapshot instead (- for stdin)."
 )
 @click.option("--save", metavar="FILE", help="Write what the probes saw, redacted (- for stdout).")
@@ -81,6 +86,7 @@ def doctor(
     output: str | None,
     formats: tuple[str, ...] | None,
     as_json: bool,
+    matrix: bool,
     **given: Any,
 ) -> None:
     """Find what keeps CUDA, torch or ncu from working here, and say how to fix it.
@@ -91,8 +97,13 @@ def doctor(
     settings = Settings(**given)
     _check(settings)
     to = _destination(_formats(formats, as_json=as_json), output, settings)
+    if matrix and (output or formats or as_json):
+        raise click.UsageError("--matrix is text on standard output; the page has it too")
     seen = _seen(settings)
     _save(seen, settings)
+    if matrix:
+        click.echo(_matrix(seen, settings), nl=False)
+        return
     report = result(audit(seen.facts, settings.purpose), seen.shareable)
     _deliver(report, to, settings)
     ctx.exit(ERRORS if report.of("error") else 0)
@@ -162,6 +173,18 @@ def _save(seen: Snapshot, settings: Settings) -> None:
     elif settings.save is not None:
         snapshot = (Path(settings.save), seen.text())
         delivery.write([snapshot], force=settings.force, quiet=settings.quiet)
+
+
+def _matrix(seen: Snapshot, settings: Settings) -> str:
+    from kprof.audit.standing import standing
+    from kprof.doctor_matrix import matrix_text
+
+    return matrix_text(
+        standing(seen.facts),
+        width=options.terminal_width(),
+        color=options.colored(no_color=settings.no_color),
+        verbose=settings.verbose,
+    )
 
 
 def _render(kind: str, report: DoctorReport, to: Destination, settings: Settings) -> str:
