@@ -158,7 +158,11 @@ def _of_header(machine: Machine, family: str, path: str) -> str | None:
 def _of_itself(machine: Machine, family: str, path: str) -> str | None:
     if family == "libcublas":
         return None
-    answer = target.ask(machine, VERSION_S, "version", family, path)
+    # A part of cuDNN cannot tell; the whole beside it can.
+    whole = re.sub(r"/libcudnn_\w+\.so", "/libcudnn.so", path)
+    if not machine.exists(whole):
+        return None
+    answer = target.ask(machine, VERSION_S, "version", family, whole)
     number = (answer.facts or {}).get("number")
     return number_to_version(family, number) if isinstance(number, int) else None
 

@@ -154,7 +154,7 @@ def _version(machine: Machine, root: str) -> str | None:
         _of_json(machine.read(f"{root}/version.json"))
         or _matched(r"CUDA Version (\d+\.\d+)", machine.read(f"{root}/version.txt"))
         or _of_header(machine.read(f"{root}/include/cuda.h"))
-        or release(machine, f"{root}/bin/nvcc", NVCC_S)
+        or _of_compiler(machine, f"{root}/bin/nvcc")
     )
 
 
@@ -169,6 +169,10 @@ def _of_json(text: str | None) -> str | None:
 def _of_header(text: str | None) -> str | None:
     number = _matched(r"#define CUDA_VERSION\s+(\d{4,6})\b", text)
     return f"{int(number) // 1000}.{int(number) % 1000 // 10}" if number else None
+
+
+def _of_compiler(machine: Machine, nvcc: str) -> str | None:
+    return release(machine, nvcc, NVCC_S) if machine.exists(nvcc) else None
 
 
 def _matched(pattern: str, text: str | None) -> str | None:
