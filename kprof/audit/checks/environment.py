@@ -5,25 +5,24 @@ from __future__ import annotations
 import re
 from pathlib import PurePosixPath
 
-from kprof.audit import derive
+from kprof.audit import derive, gpustate
 from kprof.audit.facts import Facts, Unknown
+from kprof.audit.references import cuda_error
 from kprof.audit.search_path import without
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
 _ENVIRONMENT_VARIABLES = (
     "CUDA C++ Programming Guide, CUDA environment variables "
-    "<https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables>"
+    "<https://docs.nvidia.com/cuda/cuda-c-programming-guide/index.html#cuda-environment-variables> "
+    "[nvidia-doc]"
 )
-_RUNTIME_ERRORS = (
-    "CUDA runtime, enum cudaError: 34 cudaErrorStubLibrary, 101 cudaErrorInvalidDevice "
-    "<https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html>"
+_SHADOWING = (
+    "report of a toolkit on LD_LIBRARY_PATH under torch "
+    "<https://github.com/pytorch/pytorch/issues/121222> [third-party]"
 )
-_SHADOWING = "pytorch/pytorch issue 121222 <https://github.com/pytorch/pytorch/issues/121222>"
 
-_STUB_LOGGED = (
-    r"stub library|StubLibrary|CUDA_ERROR_STUB_LIBRARY|stub libcuda\.so|\berror(?: code)? 34\b"
-)
-_ORDINAL_LOGGED = r"invalid device ordinal|cudaErrorInvalidDevice\b|CUDA_ERROR_INVALID_DEVICE\b"
+_STUB_LOGGED = r"stub library|stub libcuda\.so|failed to connect to the CUDA driver"
+_ORDINAL_LOGGED = r"invalid device ordinal"
 
 # Libraries whose version is the toolkit's, so that it can be held against torch's CUDA.
 _TOOLKIT_VERSIONED = ("libcudart", "libcublas", "libcublasLt", "libnvrtc", "libnvJitLink")
@@ -52,7 +51,7 @@ _CRASH_LOGGED = (
 def stub_libcuda(facts: Facts) -> Verdict:
     """The stub is there to link against; every call into it fails with error 34."""
     path, kind = facts.text("libcuda.path"), facts.text("libcuda.kind")
-    line = derive.logged(facts, _STUB_LOGGED)
+    line = gpustate.error_logged(facts, 34, _STUB_LOGGED)
     stubs = [one for one in derive.library_path(facts) or () if _is_stub_directory(one)]
     if kind == "stub" or (path and _is_stub_directory(path)) or line:
         return _stub_found(facts, path, line, stubs)
@@ -63,7 +62,7 @@ def stub_libcuda(facts: Facts) -> Verdict:
             "a program may load the stub libcuda instead of the driver",
             derive.values(facts, "env.LD_LIBRARY_PATH", "libcuda"),
             without(facts, stubs),
-            _RUNTIME_ERRORS,
+            cuda_error(34),
         )
     if facts.absent("libcuda"):
         return skipped("no libcuda was found at all")
@@ -80,7 +79,7 @@ def _stub_found(facts: Facts, path: str | None, line: str | None, stubs: list[st
         (*derive.values(facts, "libcuda", "env.LD_LIBRARY_PATH"), *([line] if line else ())),
         without(facts, stubs)
         or Remedy("Take the directory named stubs out of LD_LIBRARY_PATH and of /etc/ld.so.conf.d"),
-        _RUNTIME_ERRORS,
+        cuda_error(34),
     )
 
 
@@ -161,7 +160,7 @@ def _show_gpus(facts: Facts) -> Remedy:
 @check("env.device_ordinal", "device number", hurts=("profile", "run"))
 def device_ordinal(facts: Facts) -> Verdict:
     """A program may only ask for devices 0 to (visible GPUs - 1)."""
-    line = derive.logged(facts, _ORDINAL_LOGGED)
+    line = gpustate.error_logged(facts, 101, _ORDINAL_LOGGED)
     if line is None:
         facts.need_text("log")
         return ok("the program asked for no GPU number that is not there")
@@ -173,7 +172,7 @@ def device_ordinal(facts: Facts) -> Verdict:
         "numbered from 0 among those that CUDA_VISIBLE_DEVICES shows",
         (*derive.values(facts, "env.CUDA_VISIBLE_DEVICES"), line),
         Remedy("Start fewer processes, use device 0, or show the program more GPUs"),
-        _RUNTIME_ERRORS,
+        cuda_error(101),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from kprof.audit import derive, matrix
 from kprof.audit.coverage import coverage, label
 from kprof.audit.facts import Facts, Unknown
+from kprof.audit.references import rule
 from kprof.audit.torch_install import jetson_torch, needs_jetson_wheel
 from kprof.audit.verdict import Verdict, check, ok, skipped
 
@@ -42,7 +43,7 @@ def generic_wheel(facts: Facts) -> Verdict:
         f"{board} needs the one built for its JetPack",
         derive.values(facts, "os.jetson", "gpus", "torch.version", "torch.cuda", "driver.version"),
         jetson_torch(facts),
-        str(matrix.rule("tegra_wheels")),
+        rule("tegra_wheels"),
     )
 
 

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import re
 
-from kprof.audit import derive, matrix
+from kprof.audit import derive, gpustate, matrix
 from kprof.audit.coverage import Coverage, coverage, label
 from kprof.audit.devices import devices, need_devices
 from kprof.audit.facts import Facts, Unknown
+from kprof.audit.references import rule
 from kprof.audit.remedies import quoted
 from kprof.audit.torch_install import install_torch, needs_jetson_wheel
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
 _NO_MODULE = r"No module named ['\"]?torch['\"]?(?![\w.])"
 _NO_CUDA = r"Torch not compiled with CUDA enabled"
-_NO_KERNEL = (
-    r"no kernel image is available|cudaErrorNoKernelImageForDevice|CUDA_ERROR_NO_BINARY_FOR_GPU"
-)
+_NO_KERNEL = r"no kernel image is available"
 _TORCH_SAYS_NO_CODE = (
     r"is not compatible with the current PyTorch installation"
     r"|does not include kernels for this GPU"
@@ -43,7 +42,7 @@ def missing(facts: Facts) -> Verdict:
         "(a CUDA program needs none)",
         (*derive.values(facts, "torch", "python", "other_pythons"), *([line] if line else ())),
         _use_other(facts) or install_torch(facts),
-        str(matrix.rule("wheels_layout")),
+        rule("wheels_layout"),
     )
 
 
@@ -88,7 +87,7 @@ def other_backend(facts: Facts) -> Verdict:
         "this machine's is NVIDIA's",
         derive.values(facts, "torch.version", "torch.hip", "torch.cuda", "gpus"),
         install_torch(facts),
-        str(matrix.rule("wheels_layout")),
+        rule("wheels_layout"),
     )
 
 
@@ -138,11 +137,11 @@ def _is_cpu_build(facts: Facts) -> bool:
     return True
 
 
-def _why_cpu(facts: Facts) -> str:
+def _why_cpu(facts: Facts) -> str | None:
     release = matrix.torch_release(facts.text("torch.version") or "")
     if release is not None and facts.text("os.arch") == "aarch64" and not release.aarch64_cuda:
         return f"PyPI's torch {release.version} for aarch64 has no CUDA: {release.source}"
-    return str(matrix.rule("wheels_layout"))
+    return rule("wheels_layout")
 
 
 def _has_gpu(facts: Facts) -> bool:
@@ -158,7 +157,9 @@ def _has_gpu(facts: Facts) -> bool:
 def arch_missing(facts: Facts) -> Verdict:
     """Code for the same major and an earlier minor capability runs; so does PTX, compiled forward."""
     said = derive.logged(facts, _TORCH_SAYS_NO_CODE)
-    line = said or (derive.logged(facts, _NO_KERNEL) if _is_about_torch(facts) else None)
+    line = said or (
+        gpustate.error_logged(facts, 209, _NO_KERNEL) if _is_about_torch(facts) else None
+    )
     found = None if _has_no_cuda(facts) else coverage(facts)
     if found is not None and (found.missing or not said):
         return _judged(facts, found, line)
@@ -199,7 +200,7 @@ def _judged(facts: Facts, found: Coverage, line: str | None) -> Verdict:
             *([line] if line else ()),
         ),
         install_torch(facts),
-        found.source or str(matrix.rule("tegra_wheels" if _tegra(facts) else "cubin")),
+        found.source or rule("tegra_wheels" if _tegra(facts) else "cubin"),
     )
 
 
@@ -215,7 +216,7 @@ def _only_logged(facts: Facts, line: str) -> Verdict:
         f"torch, or an extension of it, has no code for {gpu}: it is built for other architectures",
         (*derive.values(facts, "torch.version", "torch.arch_list", "gpus"), line),
         install_torch(facts),
-        str(matrix.rule("cubin")),
+        rule("cubin"),
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import PurePosixPath
 
 from kprof.audit import derive, matrix, remedies
 from kprof.audit.facts import Facts, Unknown
+from kprof.audit.references import rule
 from kprof.audit.search_path import without
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
@@ -205,7 +206,7 @@ def _mismatch(facts: Facts, message: str, package: str | None, line: str | None)
             *([line] if line else ()),
         ),
         _rebuild(facts, package),
-        str(matrix.rule("wheels_layout")),
+        rule("wheels_layout"),
     )
 
 

@@ -8,6 +8,7 @@ from kprof.audit import derive, matrix, remedies
 from kprof.audit.coverage import label
 from kprof.audit.devices import Device, dotted, need_devices
 from kprof.audit.facts import Facts, Unknown
+from kprof.audit.references import rule
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
 _UNKNOWN_TARGET = (
@@ -143,7 +144,7 @@ def torch_mismatch(facts: Facts) -> Verdict:
         lacking or f"torch asks {name} for something it does not have",
         (*derive.values(facts, "torch.version", "triton", "packages.triton"), line),
         _pin(facts, pinned),
-        release.source if release else str(matrix.rule("wheels_layout")),
+        release.source if release else rule("wheels_layout"),
     )
 
 
@@ -167,7 +168,7 @@ def _compared(facts: Facts, have: str | None, pinned: str | None) -> Verdict:
         "torch.compile may fail",
         derive.values(facts, "torch.version", "triton", "packages.triton"),
         _pin(facts, pinned),
-        str(matrix.rule("wheels_layout")),
+        rule("wheels_layout"),
     )
 
 

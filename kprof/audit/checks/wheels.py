@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from kprof.audit import derive, matrix, remedies
 from kprof.audit.coverage import label
 from kprof.audit.facts import Facts, Unknown
+from kprof.audit.references import rule
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
 _NVIDIA = re.compile(r"nvidia-([a-z0-9]{2,30}?)(?:-cu(\d{2}))?")
@@ -41,7 +42,7 @@ def duplicate_nvidia(facts: Facts) -> Verdict:
             "for another CUDA version",
             derive.values(facts, "packages", "torch.cuda"),
             Remedy("Remove the ones that this torch does not use", _uninstall(facts, majors)),
-            str(matrix.rule("wheels_layout")),
+            rule("wheels_layout"),
         )
     return ok("no NVIDIA package is installed for two CUDA major versions")
 
@@ -81,7 +82,7 @@ def _collision(facts: Facts, library: str, majors: list[str]) -> Verdict:
             *([line] if line else ()),
         ),
         _reinstall(facts, library, majors),
-        str(matrix.rule(_COLLIDES[library])),
+        rule(_COLLIDES[library]),
     )
 
 
@@ -177,5 +178,5 @@ def _too_old(facts: Facts, old: list[tuple[str, str, str]]) -> Verdict:
             "Install the version that torch pins",
             (f"{remedies.python(facts)} -m pip install --no-deps {specifier}",),
         ),
-        _JITLINK_REPORT if "nvjitlink" in name else str(matrix.rule("wheels_layout")),
+        _JITLINK_REPORT if "nvjitlink" in name else rule("wheels_layout"),
     )
