@@ -14,8 +14,9 @@ from kprof.collect.command import Options
 _DEPTHS = ("quick", "standard", "full")
 _COLLECTED = (
     "depth", "kernel", "nvtx", "launch_skip", "launch_count",
-    "clock_control", "cache_control", "replay_mode", "extra",
+    "clock_control", "cache_control", "replay_mode", "embed_source", "extra",
 )  # fmt: skip
+_SURVEYED = ("survey", "coverage", "top")
 _REPLAY = ("kernel", "application", "range", "app-range")
 
 
@@ -46,6 +47,28 @@ _REPLAY = ("kernel", "application", "range", "app-range")
 )
 @click.option(
     "--launch-count", type=click.IntRange(min=1), metavar="N", help="Measure at most N launches."
+)
+@click.option(
+    "--survey",
+    type=click.Choice(["auto", "first", "never"]),
+    default="auto",
+    show_default=True,
+    help="Time every launch before measuring in depth: auto does so for a program with many launches, which then runs more than once.",
+)
+@click.option(
+    "--coverage",
+    type=click.FloatRange(min=0, max=1, min_open=True),
+    default=0.95,
+    show_default=True,
+    callback=finite,
+    metavar="SHARE",
+    help="After a survey, measure the kernels that make up this share of the GPU time.",
+)
+@click.option(
+    "--top",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="After a survey, measure at most N kernels.",
 )
 @click.option(
     "--clock-control",
@@ -100,6 +123,10 @@ _REPLAY = ("kernel", "application", "range", "app-range")
     options.rules,
     options.rules_dir,
 )
+@click.option(
+    "--embed-source", is_flag=True, help="Keep the CUDA source files in the .ncu-rep, too."
+)
+@click.option("--plan", is_flag=True, help="Run the survey, print what would be measured, stop.")
 @click.option("--dry-run", is_flag=True, help="Print the exact ncu command and run nothing.")
 @click.option(
     "--no-preflight",
@@ -127,14 +154,17 @@ def profile(
       kprof profile --kernel softmax -m mypackage.bench
       kprof profile ./vector_add
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with a backspace
-    from kprof.cli import session  # rich and the reader stay out of --help
+    from kprof.cli import session, staged  # rich and the reader stay out of --help
 
     if not command and module is None:
         raise click.UsageError("Missing argument 'TARGET'.")
     if module is not None and (not module or module.startswith("-")):
         raise click.UsageError("Option '-m' needs the name of a module.")
     wanted = Options(**{name: given.pop(name) for name in _COLLECTED})
-    settings = session.Settings(**given)
+    survey = staged.Wanted(
+        plan_only=given.pop("plan"), **{name: given.pop(name) for name in _SURVEYED}
+    )
+    settings = session.Settings(wanted=survey, **given)
     if dry_run:
         # As bytes: an argument need not be text.
         click.echo(os.fsencode(session.dry_run(command, module, wanted, settings)))

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-import sys
+import time
 import webbrowser
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import click
 
 from kprof import output
 from kprof.cli import options as shared
-from kprof.cli import place, preflight, threshold
-from kprof.cli.live import progress
+from kprof.cli import place, preflight, reporting, staged, threshold
 from kprof.collect import failures, find
 from kprof.collect.command import Options, ncu_argv, readable, shell
 from kprof.collect.plan import metrics_for
-from kprof.collect.run import Collected, collect
 from kprof.collect.target import Target, resolve
 from kprof.errors import KprofError
-from kprof.model import Profile, Report
+from kprof.model import Report
 from kprof.rule import Rule, registry, select
 
 
@@ -30,6 +29,7 @@ from kprof.rule import Rule, registry, select
 class Settings:
     """What the command line says beside what to collect; see the options of the same names."""
 
+    wanted: staged.Wanted = field(default_factory=staged.Wanted)
     timeout: float | None = None
     ncu: str | None = None
     python: str | None = None
@@ -83,43 +83,56 @@ def _run(
         place.folder(settings.output, default, force=settings.force) as folder,
         place.scratch(folder) as scratch,
     ):
-        report, log = scratch / place.REPORT, scratch / place.LOG
-        argv = ncu_argv(ncu, options, target.argv, report=report, log=log)
-        if settings.verbose:
-            _say(settings, readable(shell(argv)))
-        collected = _collect(argv, report, log, settings)
-        if collected.report is None or _empty(collected):
-            error = failures.why(collected, argv, target.argv, options)
-            return _failed(preflight.advised(error), collected)
-        with _keeping(report, folder / place.REPORT) as kept:
-            profile = _load(report, kept, rules)
-            diagnosed = _diagnose(profile, target, options, collected, rules)
+        runner = _runner(ncu, target, scratch, settings)
+        measured = staged.measure(runner, options, settings.wanted, partial(reporting.load, rules))
+        if measured.last is None:  # --plan
+            return 0
+        if measured.last.empty and measured.survey is None:
+            return _failed(measured.last)
+        with _keeping(measured, folder):
+            diagnosed = reporting.report(measured, target, options, rules, folder / place.REPORT)
             page = _write(diagnosed, folder, settings)
         _show(diagnosed, page, settings)
-        return _status(diagnosed, collected, settings)
+        return _status(diagnosed, measured, settings)
 
 
-def _empty(collected: Collected) -> bool:
-    # One of several processes without a kernel makes ncu say that too.
-    return collected.log.nothing_profiled and not collected.log.profiled
+def _runner(ncu: str, target: Target, scratch: Path, settings: Settings) -> staged.Runner:
+    limit = settings.timeout
+    return staged.Runner(
+        ncu=ncu,
+        target=target,
+        scratch=scratch,
+        quiet=settings.quiet,
+        verbose=settings.verbose > 0,
+        color=not settings.no_color,
+        deadline=None if limit is None else time.monotonic() + limit,
+    )
 
 
 @contextlib.contextmanager
-def _keeping(report: Path, kept: Path) -> Iterator[Path]:
-    """Publish ncu's report at the end, also when it could not be read or Ctrl-C came.
+def _keeping(measured: staged.Measured, folder: Path) -> Iterator[None]:
+    """Publish ncu's reports at the end, also when one could not be read or Ctrl-C came.
 
-    It is read where no other run writes, so that the page is about this run's kernels.
+    They are read where no other run writes, so that the page is about this run's kernels.
     """
+    files = reporting.files(measured, folder)
     try:
-        yield kept
+        yield
     except BaseException as error:
-        place.keep(report, kept)
-        click.echo(f"The profile itself is kept: {readable(str(kept))}", err=True)
-        if isinstance(error, KprofError) and str(report) in error.message:
-            message = error.message.replace(str(report), str(kept))
-            raise type(error)(message, hint=error.hint) from error
+        _keep(files)
+        for kept in files.values():
+            click.echo(f"The profile itself is kept: {readable(str(kept))}", err=True)
+        for report, kept in files.items():
+            if isinstance(error, KprofError) and str(report) in error.message:
+                message = error.message.replace(str(report), str(kept))
+                raise type(error)(message, hint=error.hint) from error
         raise
-    place.keep(report, kept)
+    _keep(files)
+
+
+def _keep(files: Mapping[Path, Path]) -> None:
+    for report, kept in files.items():
+        place.keep(report, kept)
 
 
 def _with_rules(options: Options, settings: Settings) -> tuple[Options, tuple[Rule, ...]]:
@@ -130,51 +143,13 @@ def _with_rules(options: Options, settings: Settings) -> tuple[Options, tuple[Ru
     return replace(options, metrics=metrics_for(options.depth, known)), chosen
 
 
-def _collect(argv: Sequence[str], report: Path, log: Path, settings: Settings) -> Collected:
-    # What other parts of kprof have printed must come before the target's own output.
-    sys.stdout.flush()
-    with progress(
-        quiet=settings.quiet, verbose=settings.verbose > 0, color=not settings.no_color
-    ) as on_event:
-        return collect(argv, report=report, log=log, timeout_s=settings.timeout, on_event=on_event)
-
-
-def _failed(error: KprofError, collected: Collected) -> int:
+def _failed(stage: staged.Stage) -> int:
+    collected = stage.collected
+    error = preflight.advised(failures.why(collected, stage.argv, stage.target, stage.options))
     if collected.signum is None:
         raise error
     click.echo(f"Interrupted: {error.message}", err=True)
     return 128 + collected.signum
-
-
-def _load(path: Path, kept: Path, rules: Sequence[Rule]) -> Profile:
-    from kprof.reader import load
-
-    profile = load(path, extra_metrics=[n for r in rules for q in r.requires for n in q.names])
-    return replace(profile, source=replace(profile.source, path=readable(str(kept))))
-
-
-def _diagnose(
-    profile: Profile, target: Target, options: Options, collected: Collected, rules: Sequence[Rule]
-) -> Report:
-    from kprof.diagnosis import diagnose
-
-    source = replace(
-        profile.source,
-        command=tuple(readable(word) for word in target.argv),
-        target_exit=collected.target_exit,
-    )
-    collection = replace(
-        profile.collection,
-        depth=options.depth,
-        clock_control=options.clock_control,
-        cache_control=options.cache_control,
-        replay_mode=options.replay_mode,
-        passes=profile.collection.passes or collected.log.passes or None,
-    )
-    noted = (*profile.notes, *failures.notes(collected), *_ending(collected))
-    return diagnose(
-        replace(profile, source=source, collection=collection, notes=noted), rules=rules
-    )
 
 
 def _write(report: Report, folder: Path, settings: Settings) -> Path:
@@ -199,32 +174,20 @@ def _show(report: Report, page: Path, settings: Settings) -> None:
         click.echo("No browser could be opened.", err=True)
 
 
-def _status(report: Report, collected: Collected, settings: Settings) -> int:
-    for line in _ending(collected):
+def _status(report: Report, measured: staged.Measured, settings: Settings) -> int:
+    wrong = reporting.ending(measured)
+    for line in wrong:
         click.echo(f"Error: {line}", err=True)
-    if collected.signum is not None:
-        return 128 + collected.signum
-    if _ending(collected):
+    signum = measured.last.collected.signum if measured.last else None
+    if signum is not None:
+        return 128 + signum
+    if wrong:
         return 2
     reason = threshold.failing([report], settings.fail_on)
     if reason is None:
         return 0
     click.echo(reason, err=True)
     return 1
-
-
-def _ending(collected: Collected) -> tuple[str, ...]:
-    """Say how the run ended, if not well."""
-    kept = "the report holds what was measured until then"
-    if collected.signum is not None:
-        return (f"interrupted; {kept}",)
-    if collected.timed_out:
-        return (f"stopped after {collected.elapsed_s:.0f} s by --timeout; {kept}",)
-    if collected.target_exit:
-        return (f"the target ended with {failures.exit_text(collected.target_exit)}; {kept}",)
-    if collected.status != 0:
-        return (f"ncu ended with {failures.exit_text(collected.status)}; {kept}",)
-    return ()
 
 
 def _say(settings: Settings, line: str) -> None:

@@ -14,13 +14,16 @@ import re
 import stat
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Union
 
 from kprof.collect.command import Options
 from kprof.collect.selection import Selection, name_filter
 from kprof.collect.target import Target
 
 Strategy = Literal["once", "trial", "survey"]
+# Where standard input stands: an offset, None where there is nothing to go back to, "gone" for a
+# pipe, which cannot be read again.
+Position = Union[int, Literal["gone"], None]  # noqa: UP007 - Python 3.10 cannot or a Literal
 
 FEW = 40  # launches that are measured without a survey: some 15 s on an H200
 MOST = 10_000  # launches that a survey takes: some 80 s
@@ -110,7 +113,7 @@ def _repeatable(options: Options) -> bool:
     return options.replay_mode == "kernel" and stdin_position() != "gone"
 
 
-def stdin_position() -> int | Literal["gone"] | None:
+def stdin_position() -> Position:
     """Return where standard input stands: an offset to go back to, None where there is none.
 
     ``gone`` means that what was read cannot be read again: a pipe.
@@ -124,7 +127,7 @@ def stdin_position() -> int | Literal["gone"] | None:
         return None
 
 
-def rewind(position: int | Literal["gone"] | None) -> None:
+def rewind(position: Position) -> None:
     """Go back to where standard input stood."""
     if isinstance(position, int):
         os.lseek(0, position, os.SEEK_SET)

@@ -1,0 +1,133 @@
+"""From the runs of one profile to one report of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from kprof.cli import place
+from kprof.cli.staged import Measured, Stage
+from kprof.collect import failures
+from kprof.collect.command import Options, readable
+from kprof.collect.target import Target
+from kprof.model import Profile, Report
+from kprof.rule import Rule
+
+_PACKED = ".xz"
+
+
+def load(rules: Sequence[Rule], path: Path) -> Profile:
+    """Read a report with what these rules need.
+
+    Raises:
+        UnreadableReport: it cannot be read.
+    """
+    from kprof.reader import load as read
+
+    return read(path, extra_metrics=[n for r in rules for q in r.requires for n in q.names])
+
+
+def files(measured: Measured, folder: Path) -> dict[Path, Path]:
+    """Return ncu's reports to keep, each with the place where the user looks for it."""
+    found: dict[Path, Path] = {}
+    last = measured.last
+    if last is not None and not last.empty and last.report.exists() and not _is_survey(measured):
+        found[last.report] = folder / place.REPORT
+    for stage in (measured.first, last):
+        if stage is not None and not stage.empty and stage.options.depth == "survey":
+            packed = stage.report.with_name(stage.report.name + _PACKED)
+            kept = packed if packed.exists() else stage.report
+            found[kept] = folder / kept.name
+    return found
+
+
+def report(
+    measured: Measured,
+    target: Target,
+    options: Options,
+    rules: Sequence[Rule],
+    kept: Path,
+) -> Report:
+    """Return the diagnosis of what was measured, among all that was timed.
+
+    Raises:
+        UnreadableReport: ncu's report cannot be read.
+    """
+    from kprof.diagnosis import diagnose
+    from kprof.whole import whole
+
+    profile = _described(_profile(measured, rules), measured, target, options)
+    shown = kept.with_name("survey.ncu-rep") if _is_survey(measured) else kept
+    source = replace(profile.source, path=readable(str(shown)))
+    diagnosed = diagnose(replace(profile, source=source), rules=rules)
+    return diagnosed if measured.selection is None else whole(diagnosed, measured.selection)
+
+
+def ending(measured: Measured) -> tuple[str, ...]:
+    """Say how the runs ended, if not well."""
+    lines = _ending(measured.first)
+    last = measured.last
+    if last is not None and last is not measured.first and not lines:
+        lines = _ending(last)
+    return (*lines, *_trouble(measured))
+
+
+def _is_survey(measured: Measured) -> bool:
+    return measured.last is not None and (
+        measured.last.options.depth == "survey" or measured.last.empty
+    )
+
+
+def _profile(measured: Measured, rules: Sequence[Rule]) -> Profile:
+    last = measured.last
+    if measured.survey is not None and (last is None or _is_survey(measured)):
+        # All of its kernels come from the selection, which has counted them.
+        return replace(measured.survey, kernels=())
+    if last is None:
+        raise ValueError("nothing was measured")
+    return load(rules, last.report)
+
+
+def _described(profile: Profile, measured: Measured, target: Target, options: Options) -> Profile:
+    last = measured.last or measured.first
+    log = last.collected.log
+    source = replace(
+        profile.source,
+        command=tuple(readable(word) for word in target.argv),
+        target_exit=measured.first.collected.target_exit,
+    )
+    survey = _is_survey(measured)
+    collection = replace(
+        profile.collection,
+        depth="survey" if survey else options.depth,
+        clock_control=options.clock_control,
+        cache_control="none" if survey else options.cache_control,
+        replay_mode=options.replay_mode,
+        passes=profile.collection.passes or log.passes or None,
+    )
+    noted = (*profile.notes, *failures.notes(last.collected), *ending(measured))
+    return replace(profile, source=source, collection=collection, notes=noted)
+
+
+def _trouble(measured: Measured) -> tuple[str, ...]:
+    stage = measured.trouble
+    if stage is None or stage.stopped:
+        return ()
+    what = "depth" if stage.options.depth != "survey" else "the survey"
+    why = failures.why(stage.collected, stage.argv, stage.target, stage.options)
+    return (f"a later run of the target, for {what}, gave nothing: {why.message}",)
+
+
+def _ending(stage: Stage) -> tuple[str, ...]:
+    kept = "the report holds what was measured until then"
+    ended = stage.collected
+    if ended.signum is not None:
+        return (f"interrupted; {kept}",)
+    if ended.timed_out:
+        return (f"stopped after {ended.elapsed_s:.0f} s by --timeout; {kept}",)
+    if ended.target_exit:
+        return (f"the target ended with {failures.exit_text(ended.target_exit)}; {kept}",)
+    if ended.status != 0:
+        return (f"ncu ended with {failures.exit_text(ended.status)}; {kept}",)
+    return ()

@@ -1,0 +1,273 @@
+"""The runs of one profile: once in depth, or a survey of all launches and then depth."""
+
+from __future__ import annotations
+
+import lzma
+import sys
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from kprof.cli.live import progress
+from kprof.collect import stages
+from kprof.collect.command import Options, ncu_argv, readable, shell
+from kprof.collect.run import Collected, collect
+from kprof.collect.selection import Selection, select
+from kprof.collect.target import Target
+from kprof.model import Profile
+
+_MANY = (
+    f"More than {stages.FEW} launches: timing all of them now, then measuring those that matter. "
+    "The program runs twice more, its output hidden."
+)
+_PASSES = {"quick": 5, "standard": 8, "full": 38}
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """One run of ncu.
+
+    Attributes:
+        options: what it collected.
+        argv: its command line.
+        target: the part of it that is the target.
+        collected: how it ended.
+    """
+
+    options: Options
+    argv: tuple[str, ...]
+    target: tuple[str, ...]
+    collected: Collected
+
+    @property
+    def empty(self) -> bool:
+        """Whether there is nothing to read."""
+        log = self.collected.log
+        # One of several processes without a kernel makes ncu say that nothing was profiled, too.
+        return self.collected.report is None or (log.nothing_profiled and not log.profiled)
+
+    @property
+    def report(self) -> Path:
+        """The file that ncu wrote; ask :attr:`empty` before."""
+        if self.collected.report is None:
+            raise ValueError("there is no report")
+        return self.collected.report
+
+    @property
+    def stopped(self) -> bool:
+        """Whether the user or the time limit ended it."""
+        return self.collected.signum is not None or self.collected.timed_out
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What all runs together gave.
+
+    Attributes:
+        first: the run whose output was shown and whose exit status counts.
+        last: the run to report on; None when ``--plan`` ended it before. It may be empty where
+            there is a survey.
+        survey: every launch, timed; None without a survey.
+        selection: what was chosen from it.
+        trouble: a later run that gave nothing, None when all went well.
+    """
+
+    first: Stage
+    last: Stage | None
+    survey: Profile | None = None
+    selection: Selection | None = None
+    trouble: Stage | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Runner:
+    """Starts ncu on one target, each time into files of its own.
+
+    Attributes:
+        ncu: the program.
+        target: what to profile.
+        scratch: folder for ncu's files.
+        quiet: show no progress.
+        verbose: show commands and ncu's messages.
+        color: color the progress.
+        deadline: ``time.monotonic()`` when all runs must be over, None for no limit.
+    """
+
+    ncu: str
+    target: Target
+    scratch: Path
+    quiet: bool
+    verbose: bool
+    color: bool
+    deadline: float | None
+
+    def run(self, name: str, options: Options, *, muted: bool = False) -> Stage:
+        """Run ncu once; a muted target's output goes to a file beside the report."""
+        report, log = self.scratch / f"{name}.ncu-rep", self.scratch / f"{name}.log"
+        argv = ncu_argv(self.ncu, options, self.target.argv, report=report, log=log)
+        if self.verbose:
+            self.say(readable(shell(argv)))
+        # What other parts of kprof have printed must come before the target's own output.
+        sys.stdout.flush()
+        with progress(quiet=self.quiet, verbose=self.verbose, color=self.color) as on_event:
+            collected = collect(
+                argv,
+                report=report,
+                log=log,
+                timeout_s=self.left_s(),
+                output=self.scratch / f"{name}.out" if muted else None,
+                on_event=on_event,
+            )
+        return Stage(options, argv, tuple(self.target.argv), collected)
+
+    def left_s(self) -> float | None:
+        """Return the seconds left, None without a limit."""
+        return None if self.deadline is None else max(0.1, self.deadline - time.monotonic())
+
+    def say(self, line: str) -> None:
+        """Tell what happens, unless quiet."""
+        if not self.quiet:
+            click.echo(line, err=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What the command line says about a survey.
+
+    Attributes:
+        survey: ``auto``, ``first`` or ``never``.
+        coverage: share 0..1 of the GPU time to measure in depth.
+        top: at most this many kernels, None for no limit.
+        plan_only: stop after the plan.
+    """
+
+    survey: str = "auto"
+    coverage: float = 0.95
+    top: int | None = None
+    plan_only: bool = False
+
+
+def measure(
+    runner: Runner, options: Options, wanted: Wanted, read: Callable[[Path], Profile]
+) -> Measured:
+    """Run the target as often as it takes.
+
+    Args:
+        runner: starts ncu.
+        options: what to collect in depth.
+        wanted: about the survey.
+        read: reads a report.
+
+    Raises:
+        KprofError: ncu cannot be started, or a survey that was written cannot be read.
+    """
+    how = "survey" if wanted.plan_only else stages.strategy(options, runner.target, wanted.survey)
+    if how == "once":
+        stage = runner.run("report", options)
+        return Measured(stage, stage)
+    start = stages.stdin_position()
+    if how == "survey":
+        return _surveyed(runner, options, wanted, read, trial=None, start=start)
+    trial = runner.run("trial", stages.trial(options))
+    if trial.stopped or trial.collected.log.profiled <= stages.FEW:
+        return Measured(trial, trial)
+    runner.say(_MANY)
+    stages.rewind(start)
+    return _surveyed(runner, options, wanted, read, trial=trial, start=start)
+
+
+def _surveyed(
+    runner: Runner,
+    options: Options,
+    wanted: Wanted,
+    read: Callable[[Path], Profile],
+    *,
+    trial: Stage | None,
+    start: stages.Position,
+) -> Measured:
+    survey = runner.run("survey", stages.surveying(options), muted=trial is not None)
+    first = trial or survey
+    if survey.empty:
+        return Measured(first, first, trouble=survey if trial else None)
+    profile = read(survey.report)
+    if survey.stopped:
+        return Measured(first, survey, profile, select(profile.kernels, coverage=0, complete=False))
+    selection = select(
+        profile.kernels,
+        coverage=wanted.coverage,
+        top=wanted.top,
+        complete=survey.collected.log.profiled <= stages.MOST,
+    )
+    _tell(runner, plan(selection, survey.collected.elapsed_s, options.depth), wanted)
+    if wanted.plan_only:
+        return Measured(first, None, profile, selection)
+    if not selection.selected:
+        return Measured(first, survey, profile, selection)
+    stages.rewind(start)
+    last = _in_depth(runner, options, selection, survey)
+    return Measured(first, last, profile, selection, trouble=last if last.empty else None)
+
+
+def _tell(runner: Runner, lines: list[str], wanted: Wanted) -> None:
+    for line in lines:
+        if wanted.plan_only:  # then it is the result
+            click.echo(line)
+        else:
+            runner.say(line)
+
+
+def _in_depth(runner: Runner, options: Options, selection: Selection, survey: Stage) -> Stage:
+    packing = _pack(survey.report)
+    try:
+        return runner.run("depth", stages.deepening(options, selection), muted=True)
+    finally:
+        packing.join()
+
+
+def plan(selection: Selection, elapsed_s: float, depth: str) -> list[str]:
+    """Say what will be measured in depth and what that takes."""
+    seen = selection.summary()
+    passes = _PASSES[depth]
+    seconds = stages.estimate_s(selection, elapsed_s, passes)
+    size = len(selection.selected) * stages.BYTES_PER_KERNEL / 1e6
+    at_least = "" if selection.complete else "at least "
+    lines = [
+        f"Survey: {at_least}{seen.launches:,} launches of {seen.kernels:,} kernels, "
+        f"{seen.total_s * 1e3:.3g} ms of GPU time.",
+        f"Plan: {seen.in_depth:,} kernels in depth, {100 * seen.covered:.1f} % of that time, "
+        f"{passes} passes each: about {_duration(seconds)} and {size:.3g} MB "
+        f"(every launch with --set full: about {_duration(stages.estimate_full_s(selection))}).",
+    ]
+    if seen.tuning_launches:
+        lines.append(
+            f"Left out: {seen.tuning_launches:,} launches that tried configurations "
+            f"(autotuning), {seen.tuning_s * 1e3:.3g} ms."
+        )
+    return lines
+
+
+def _duration(seconds: float) -> str:
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 7200:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+def _pack(report: Path) -> threading.Thread:
+    """Compress the survey while the target runs again: it is kept beside the report."""
+
+    def work() -> None:
+        packed = report.with_name(f"{report.name}.part")
+        with report.open("rb") as source, lzma.open(packed, "wb", preset=0) as target:
+            while block := source.read(1 << 20):
+                target.write(block)
+        packed.replace(report.with_name(f"{report.name}.xz"))
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    return thread
