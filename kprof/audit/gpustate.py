@@ -19,6 +19,7 @@ _CONSUMER = re.compile(r"\b(?:GeForce|TITAN)\b", re.IGNORECASE)
 # Boards that hang on an NVSwitch when there are eight of them; PCIe and NVL cards do not.
 _SWITCHED = re.compile(r"SXM|\b(?:H100 80GB HBM3|H200|H800|H20|B200|B300)\s*$")
 _OTHER_DRIVERS = ("nouveau", "nova_core", "nvidiafb", "rivafb")
+_COMPAT = re.compile(r"/(?:cuda-)?compat(?:[-_.][\w.-]{1,40})?/")
 _SMI_RAN = (
     r"couldn't communicate with the NVIDIA driver|Failed to initialize NVML|No devices were found"
 )
@@ -138,7 +139,7 @@ def compat_library(facts: Facts) -> str | None:
     and Windows' drivers are numbered differently and are left out of that).
     """
     path = facts.text("libcuda.path") or ""
-    if facts.text("libcuda.kind") == "compat" or re.search(r"/compat(?:_\w+)?/", path):
+    if facts.text("libcuda.kind") == "compat" or _COMPAT.search(path):
         return f"libcuda is {derive.brief(path) or 'a compat library'}"
     return _raised_version(facts)
 
@@ -151,7 +152,8 @@ def _raised_version(facts: Facts) -> str | None:
     if own is None or not own.certain or reported <= (derive.release(own.value) or reported):
         return None
     shown = ".".join(map(str, reported))
-    return f"CUDA {shown} is reported, but driver {derive.driver_version(facts)} brings {own.value}"
+    version = derive.brief(derive.driver_version(facts) or "", 30)
+    return f"CUDA {shown} is reported where driver {version} brings {own.value}"
 
 
 def forward_compatible(facts: Facts) -> bool | None:

@@ -82,7 +82,7 @@ def _is_windows(facts: Facts) -> bool:
 def _effective(facts: Facts) -> str | None:
     compat = gpustate.compat_library(facts)
     if compat and gpustate.forward_compatible(facts) is not False:
-        return facts.text("libcuda.version") or derive.driver_version(facts)
+        return facts.text("libcuda.version")  # where it is not known, its CUDA version decides
     return derive.driver_version(facts)
 
 

@@ -78,14 +78,14 @@ def on_host(facts: Facts, advice: str, commands: Sequence[str], *, request: str)
 
 
 def install_driver(
-    facts: Facts, branch: int, *, flavor: Flavor = "open", because: str = ""
+    facts: Facts, branch: int, *, flavor: Flavor | None = None, because: str = ""
 ) -> Remedy:
     """Return how to get a driver branch onto this machine, ending in a reboot.
 
     Args:
         facts: the snapshot.
         branch: the driver branch, 580.
-        flavor: of the kernel modules.
+        flavor: of the kernel modules; None takes the one that the GPUs need.
         because: a sentence with the values that make it necessary, for the admin's letter.
     """
     if derive.wsl(facts):
@@ -97,6 +97,7 @@ def install_driver(
             ("sudo apt-get update", "sudo apt-get install -y nvidia-jetpack"),
             "root",
         )
+    flavor = flavor or fitting_flavor(facts)
     if derive.in_container(facts):
         request = f"The host needs NVIDIA driver R{branch} ({flavor} kernel modules). {because}"
         return letter(request.strip(), packages.driver_commands(None, branch, flavor))
@@ -109,12 +110,22 @@ def install_driver(
 
 def fitting_driver(facts: Facts) -> Remedy:
     """Return how to install a driver that fits the GPUs on the bus."""
-    names = facts.texts("lspci_gpus") or ()
-    found = [one for one in map(matrix.generation_of_name, names) if one]
-    last = [end.value for end in map(matrix.last_branch, found) if end is not None]
-    needed = {str(one.value) for one in map(matrix.modules_needed, found) if one is not None}
-    flavor: Flavor = "proprietary" if needed == {"proprietary"} else "open"
-    return install_driver(facts, min([LTS_BRANCH, *last]), flavor=flavor)
+    last = [end.value for end in map(matrix.last_branch, _generations(facts)) if end is not None]
+    return install_driver(facts, min([LTS_BRANCH, *last]))
+
+
+def fitting_flavor(facts: Facts) -> Flavor:
+    """Return the flavour of kernel modules for the GPUs here, the open one where both will do."""
+    needed = {
+        str(one.value) for one in map(matrix.modules_needed, _generations(facts)) if one is not None
+    }
+    return "proprietary" if needed == {"proprietary"} else "open"
+
+
+def _generations(facts: Facts) -> list[str]:
+    listed = [gpu.name for gpu in derive.gpus(facts) or ()]
+    names = listed or list(facts.texts("lspci_gpus") or ())
+    return [one for one in map(matrix.generation_of_name, names[:64]) if one]
 
 
 def windows_driver(branch: int | None = None) -> Remedy:
@@ -126,12 +137,6 @@ def windows_driver(branch: int | None = None) -> Remedy:
         ("wsl --shutdown",),
         "windows",
     )
-
-
-def switch_flavor(facts: Facts, flavor: Flavor, *, because: str) -> Remedy:
-    """Return how to change the kernel modules' flavor within the driver's own branch."""
-    branch = derive.driver_branch(facts) or LTS_BRANCH
-    return install_driver(facts, branch, flavor=flavor, because=because)
 
 
 def reload_uvm() -> tuple[str, ...]:

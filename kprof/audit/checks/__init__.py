@@ -4,3 +4,27 @@ The order of the modules is the order of causes: what stands first explains what
 """
 
 from __future__ import annotations
+
+import importlib
+
+MODULES = (
+    # the machine and its kernel
+    "boot",
+    "flavors",
+    "modules",
+    "uvm",
+    "system",
+    # how the GPU gets in here
+    "wsl",
+    "container",
+    "image",
+    # the driver's libraries
+    "driver",
+    "compat",
+    "versions",
+    "gpu",
+    "privileges",
+)
+
+for _module in MODULES:
+    importlib.import_module(f"{__name__}.{_module}")

@@ -1,0 +1,213 @@
+"""Whether there is a GPU, and whether it can be used: partitions, compute modes, licences."""
+
+from __future__ import annotations
+
+from kprof.audit import derive, gpustate, references, remedies
+from kprof.audit.facts import Facts, Unknown
+from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
+
+_NO_DEVICES = r"No devices were found"
+_UNAVAILABLE = r"all CUDA-capable devices are busy or unavailable"
+_NONE_VISIBLE = r"No CUDA GPUs are available|no CUDA-capable device is detected"
+_UNLICENSED = r"Unlicensed|vGPU .{0,60}licen[cs]e"
+_MODES = ("exclusive_process", "exclusive_thread", "prohibited")
+
+
+@check(
+    "gpu.missing",
+    "NVIDIA GPU",
+    hurts=("profile", "run"),
+    explains=("ncu.chip_unsupported", "ncu.lib", "env.device_ordinal"),
+)
+def missing(facts: Facts) -> Verdict:
+    """The driver lists the GPUs it has; the PCI bus shows those it could have."""
+    if derive.wsl(facts):
+        return skipped("see wsl.no_device")
+    listed, bus = gpustate.listed(facts), gpustate.on_bus(facts)
+    if listed or gpustate.works(facts):
+        names = ", ".join(derive.brief(gpu.name, 60) for gpu in (derive.gpus(facts) or ())[:3])
+        return ok(f"{listed or 'some'} GPU{'s' * (listed != 1)}: {names or 'CUDA finds them'}")
+    line = derive.logged(facts, _NO_DEVICES)
+    if listed is None and line is None and (bus is None or bus):
+        raise Unknown("gpus")
+    return _missing(facts, bus, line)
+
+
+def _missing(facts: Facts, bus: tuple[str, ...] | None, line: str | None) -> Verdict:
+    drivers = {name for name in facts.texts("pci_drivers") or () if name != "nvidia"}
+    if bus:
+        holder = f" ({sorted(drivers)[0]} holds it)" if drivers else ""
+        message = f"the driver lists no GPU; the PCI bus shows {derive.brief(bus[0], 60)}{holder}"
+    elif bus is not None:
+        message = "there is no NVIDIA GPU in this machine"
+    else:
+        message = "the driver lists no GPU"
+    return Verdict(
+        "error",
+        message,
+        (
+            *derive.values(facts, "gpus", "lspci_gpus", "pci_drivers", "driver.modules_loaded"),
+            *((line,) if line else ()),
+        ),
+        _look(facts, bus, "vfio-pci" in drivers),
+        references.NVML,
+    )
+
+
+def _look(facts: Facts, bus: tuple[str, ...] | None, passed_through: bool) -> Remedy:
+    if derive.in_container(facts):
+        return remedies.letter("My container sees no GPU.", remedies.start_with_gpu(facts))
+    if passed_through:
+        return Remedy(
+            "The GPU is reserved for a virtual machine (vfio-pci): use it there, or take it out of "
+            "the vfio-pci settings and restart.",
+            ("lspci -nnk -d 10de:",),
+            "root",
+        )
+    if bus == ():
+        return Remedy(
+            "Use a machine with an NVIDIA GPU. kprof analyze and kprof demo work without one."
+        )
+    return Remedy("See what the kernel says about it.", ("sudo dmesg | grep -i nvrm",), "root")
+
+
+@check(
+    "gpu.mig_selection",
+    "MIG instances",
+    hurts=("profile", "run"),
+    explains=("env.cuda_visible_devices_hides", "env.device_ordinal", "gpu.exclusive_mode"),
+)
+def mig_selection(facts: Facts) -> Verdict:
+    """On a GPU in MIG mode a process uses one instance, and none where none was made."""
+    gpus = derive.gpus(facts)
+    wanted = _selected(facts)
+    by_instance = [one for one in wanted if one.upper().startswith("MIG-")]
+    if gpus is None:
+        raise Unknown("gpus")
+    parted = [gpu for gpu in gpus if (gpu.facts.text("mig") or "").lower() == "enabled"]
+    if not parted:
+        return _not_parted(facts, gpus, by_instance)
+    failed = _failure(facts)
+    if all(gpu.facts.items("mig_devices") == () for gpu in parted) and len(parted) == len(gpus):
+        return _mig(facts, "error", "MIG is on, but the GPU has no instance to run on", failed)
+    if gpustate.works(facts) or failed is None:
+        return _one_instance(facts, by_instance)
+    return _mig(
+        facts,
+        "error",
+        "MIG is on and CUDA finds no instance: select one that exists by its UUID",
+        failed,
+    )
+
+
+def _selected(facts: Facts) -> list[str]:
+    value = facts.text("env.CUDA_VISIBLE_DEVICES") or ""
+    return [one.strip() for one in value[:2000].split(",") if one.strip()]
+
+
+def _failure(facts: Facts) -> str | None:
+    line = gpustate.error_logged(facts, 46, _UNAVAILABLE) or gpustate.error_logged(
+        facts, 100, _NONE_VISIBLE
+    )
+    if line is None and facts.flag("torch.cuda_available") is False:
+        return gpustate.cuda_failure(facts)
+    return line
+
+
+def _not_parted(facts: Facts, gpus: tuple[derive.Gpu, ...], wanted: list[str]) -> Verdict:
+    known = [gpu for gpu in gpus if gpu.facts.text("mig")]
+    if wanted and known and len(known) == len(gpus):
+        chosen = derive.brief(wanted[0], 50)
+        return _mig(facts, "error", f"CUDA_VISIBLE_DEVICES={chosen}, but no GPU has MIG on", None)
+    if gpus and not known:
+        raise Unknown("gpus[].mig")
+    return ok("no GPU is in MIG mode")
+
+
+def _one_instance(facts: Facts, by_instance: list[str]) -> Verdict:
+    if len(by_instance) == 1:
+        return ok("MIG is on and one instance is selected")
+    count = f"{len(by_instance)} are selected" if by_instance else "none is selected by its UUID"
+    return _mig(facts, "warning", f"MIG is on: a process uses one instance only, {count}", None)
+
+
+def _mig(facts: Facts, status: str, message: str, line: str | None) -> Verdict:
+    remedy = Remedy(
+        "List the instances, then select one by its UUID. Where there is none, an admin makes one, "
+        "or turns MIG off.",
+        (
+            "nvidia-smi -L",
+            "export CUDA_VISIBLE_DEVICES=MIG-UUID",
+            "sudo nvidia-smi mig -lgip",
+            "sudo nvidia-smi -mig 0",
+        ),
+    )
+    return Verdict(
+        "error" if status == "error" else "warning",
+        message,
+        (
+            *derive.values(facts, "gpus", "env.CUDA_VISIBLE_DEVICES", "torch.cuda_available"),
+            *((line,) if line else ()),
+        ),
+        remedy,
+        references.MIG,
+    )
+
+
+@check("gpu.exclusive_mode", "compute mode", hurts=("profile", "run"))
+def exclusive_mode(facts: Facts) -> Verdict:
+    """A GPU's owner can allow it one process at a time, or none."""
+    line = gpustate.error_logged(facts, 46, _UNAVAILABLE)
+    modes = [(gpu.facts.text("compute_mode") or "").lower() for gpu in facts_gpus(facts)]
+    held = [mode for mode in modes if mode in _MODES]
+    if not held:
+        if not any(modes):
+            raise Unknown("gpus[].compute_mode")
+        return ok("every process may use the GPUs")
+    barred = all(mode == "prohibited" for mode in modes)
+    shown = held[0].replace("_", " ")
+    what = "no process may use the GPU" if barred else "only one process at a time may use the GPU"
+    return Verdict(
+        "error" if line or barred else "warning",
+        f"{what} (compute mode {shown})",
+        (*derive.values(facts, "gpus"), *((line,) if line else ())),
+        remedies.on_host(
+            facts,
+            "End the other process, or let several use the GPU. On a cluster the mode is the "
+            "admin's choice.",
+            ("nvidia-smi --query-compute-apps=pid,name --format=csv", "sudo nvidia-smi -c DEFAULT"),
+            request=f"The host's GPU is in compute mode {shown}; I need the default mode.",
+        ),
+        references.COMPUTE_MODES,
+    )
+
+
+def facts_gpus(facts: Facts) -> tuple[derive.Gpu, ...]:
+    """Return the GPUs, or raise Unknown."""
+    found = derive.gpus(facts)
+    if found is None:
+        raise Unknown("gpus")
+    return found
+
+
+@check("gpu.vgpu_unlicensed", "vGPU licence", hurts=("profile", "run"))
+def vgpu_unlicensed(facts: Facts) -> Verdict:
+    """A virtual GPU without a licence stops running CUDA some minutes after the start."""
+    line = gpustate.error_logged(facts, 102)
+    if line is None:
+        line = derive.logged(facts, _UNLICENSED)
+    if line is None:
+        if not gpustate.works(facts):
+            facts.need_text("log")
+        return ok("no program missed a vGPU licence")
+    return Verdict(
+        "error",
+        "the virtual GPU has no licence",
+        (line,),
+        Remedy(
+            "Ask the provider of the virtual machine for a licence; the guest then gets its token.",
+            ("nvidia-smi -q | grep -i -A2 licen", "sudo systemctl restart nvidia-gridd"),
+            "provider",
+        ),
+        references.VGPU,
+    )

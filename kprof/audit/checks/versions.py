@@ -1,0 +1,118 @@
+"""Whether the driver is new enough for torch and for the toolkit."""
+
+from __future__ import annotations
+
+from kprof.audit import derive, gpustate, needs, remedies, toolchain
+from kprof.audit.facts import Facts, Unknown
+from kprof.audit.torch_install import install_torch
+from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
+
+_DRIVER_FACTS = (
+    "driver.version",
+    "driver.module_version",
+    "driver.cuda_version",
+    "libcuda.version",
+)
+_AFTER = ("ncu.driver_too_old", "nvcc.ptx_newer_than_driver", "gpu.missing", "torch.import_error")
+
+
+@check(
+    "driver.too_old_for_torch",
+    "driver and torch",
+    hurts=("profile", "run"),
+    explains=("driver.too_old_for_toolkit", *_AFTER),
+)
+def too_old_for_torch(facts: Facts) -> Verdict:
+    """A CUDA major version needs a driver of its own generation; minor versions do not matter."""
+    if facts.text("torch.hip"):
+        return skipped("torch is built for AMD GPUs")
+    cuda = derive.torch_cuda(facts)
+    if cuda is None:
+        return _no_cuda_in_torch(facts)
+    need, said = needs.of(facts, cuda[0]), needs.complaint(facts)
+    if said is None and facts.flag("torch.cuda_available"):
+        return ok(f"torch brings CUDA {cuda[0]} up with {need.have}")
+    name = derive.brief(facts.text("torch.version") or f"torch for CUDA {cuda[0]}.{cuda[1]}", 40)
+    name = name if name.startswith("torch") else f"torch {name}"
+    if need.enough is False or (said and _proven(said, cuda[0], need)):
+        return Verdict(
+            "error",
+            f"{name} needs {need.wanted} for CUDA {cuda[0]}; this is {need.have}",
+            (
+                *derive.values(facts, "torch.version", "torch.cuda", *_DRIVER_FACTS),
+                *((said[0],) if said else ()),
+            ),
+            _torch_remedy(facts, need),
+            need.source,
+        )
+    if need.enough is None:
+        raise Unknown("driver.version")
+    return ok(f"{need.have} runs {name}: CUDA {cuda[0]} needs {need.wanted}")
+
+
+def _no_cuda_in_torch(facts: Facts) -> Verdict:
+    if derive.torch_absent(facts):
+        return skipped("torch is not installed")
+    if facts.absent("torch.cuda") or "+cpu" in (facts.text("torch.version") or ""):
+        return skipped("torch is a build without CUDA")
+    raise Unknown("torch.cuda")
+
+
+def _proven(said: tuple[str, int | None], major: int, need: needs.Need) -> bool:
+    """Say whether torch's own words show that the driver is older than its CUDA version."""
+    _, found = said
+    return found < major if found is not None else need.enough is None
+
+
+def _torch_remedy(facts: Facts, need: needs.Need) -> Remedy:
+    wheel = install_torch(facts)
+    driver = remedies.install_driver(facts, need.branch, because=need.because)
+    if not wheel.commands or derive.jetson(facts):
+        return wheel if derive.jetson(facts) else driver
+    host = " (the host's admin can)" if derive.in_container(facts) else ""
+    text = (
+        f"{wheel.text} Or update the driver to R{need.branch}{host}: {', '.join(driver.commands)}."
+    )
+    return Remedy(text, wheel.commands, wheel.who)
+
+
+@check(
+    "driver.too_old_for_toolkit",
+    "driver and CUDA toolkit",
+    hurts=("profile", "run"),
+    explains=_AFTER,
+)
+def too_old_for_toolkit(facts: Facts) -> Verdict:
+    """What the toolkit builds needs a driver of the toolkit's CUDA major version."""
+    toolkit = toolchain.winner(facts)
+    if toolkit is None:
+        return _no_toolkit(facts)
+    major = toolkit.cuda[0]
+    need, said = needs.of(facts, major), needs.complaint(facts)
+    if need.enough:
+        return ok(f"{need.have} runs what {toolkit} builds: CUDA {major} needs {need.wanted}")
+    if need.enough is None and not (said and _proven(said, major, need)):
+        raise Unknown("driver.version")
+    return Verdict(
+        "warning" if gpustate.works(facts) and derive.torch_cuda(facts) else "error",
+        f"{toolkit} builds programs that need {need.wanted}; this is {need.have}",
+        (
+            *derive.values(facts, "nvcc.version", "toolkits", *_DRIVER_FACTS),
+            *((said[0],) if said else ()),
+        ),
+        _toolkit_remedy(facts, need),
+        need.source,
+    )
+
+
+def _no_toolkit(facts: Facts) -> Verdict:
+    if facts.absent("toolkits") or facts.absent("nvcc"):
+        return skipped("there is no CUDA toolkit")
+    raise Unknown("toolkits")
+
+
+def _toolkit_remedy(facts: Facts, need: needs.Need) -> Remedy:
+    driver = remedies.install_driver(facts, need.branch, because=need.because)
+    have = derive.driver_cuda(facts)
+    older = f" Or use a toolkit of CUDA {have[0]}, which this driver runs." if have else ""
+    return Remedy(f"{driver.text}{older}", driver.commands, driver.who)
