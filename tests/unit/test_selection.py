@@ -1,0 +1,116 @@
+"""From a survey of all launches to the few worth measuring."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from kprof.collect import selection, stages
+from kprof.collect.command import Options
+from kprof.model import Kernel, Launch
+
+
+def launch(name: str, seconds: float | None, grid: int = 1, block: int = 128) -> Kernel:
+    shape = Launch(grid=(grid, 1, 1), block=(block, 1, 1), shared_dynamic_bytes=0)
+    return Kernel(0, name, f"{name}<int>(float*)", launch=shape, duration_s=seconds)
+
+
+def chosen(found: selection.Selection) -> list[str]:
+    return [group.example.name for group in found.selected]
+
+
+def test_the_kernels_that_make_up_the_time_are_chosen() -> None:
+    launches = [launch("gemm", 90e-6), *(launch("add", 1e-6) for _ in range(8)), launch("x", 2e-6)]
+    found = selection.select(launches, coverage=0.95)
+    assert chosen(found) == ["gemm", "add"]
+    seen = found.summary()
+    assert (seen.launches, seen.kernels, seen.in_depth) == (10, 3, 2)
+    assert seen.total_s == pytest.approx(100e-6)
+    assert seen.covered == pytest.approx(0.98)
+
+
+def test_grids_of_one_name_are_apart() -> None:
+    found = selection.select([launch("add", 1e-6, grid=grid) for grid in (1, 2, 1)], coverage=1)
+    assert [(group.launches, group.config.grid) for group in found.groups] == [
+        (2, (1, 1, 1)),
+        (1, (2, 1, 1)),
+    ]
+
+
+def test_top_limits_the_number() -> None:
+    launches = [launch(name, 1e-6) for name in "abcd"]
+    assert chosen(selection.select(launches, coverage=1, top=2)) == ["a", "b"]
+
+
+def test_without_any_duration_everything_is_chosen() -> None:
+    found = selection.select([launch("a", None), launch("b", None)])
+    assert chosen(found) == ["a", "b"]
+    assert found.summary().covered == 0.0
+
+
+def test_the_example_is_the_median() -> None:
+    found = selection.select([launch("a", seconds) for seconds in (9e-6, 1e-6, 2e-6)])
+    assert found.groups[0].example.duration_s == 2e-6
+
+
+def test_a_search_is_left_out() -> None:
+    searched = [launch("mm", 5e-6, block=block) for block in (32, 64, 128, 256) for _ in range(10)]
+    used = [launch("mm", 1e-6, block=64) for _ in range(30)]
+    found = selection.select([*searched, *used], coverage=1)
+    assert [group.config.block for group in found.selected] == [(64, 1, 1)]
+    seen = found.summary()
+    assert seen.tuning_launches == 30
+    assert seen.covered == pytest.approx(1)
+
+
+@pytest.mark.parametrize(
+    "grids",
+    [
+        (1, 2, 3, 4, 1, 2, 3, 4),  # two passes over the same layers
+        (1, 1, 2, 2, 3, 3, 4, 4),  # one pass over growing layers: nothing comes back
+        (1, 2, 3, 4, 3, 2, 1),  # down and up again
+    ],
+)
+def test_layers_are_no_search(grids: tuple[int, ...]) -> None:
+    found = selection.select([launch("conv", 1e-6, grid=grid) for grid in grids], coverage=1)
+    assert not any(group.tuning for group in found.groups)
+
+
+def test_the_filter_matches_these_names_and_no_longer_one() -> None:
+    special = Kernel(0, "f", "void f<(int)4, {lambda(float)#1}>(a*, b[2])", duration_s=1.0)
+    long = Kernel(1, "g", "g" * 2000, duration_s=1.0)
+    pattern = selection.name_filter(selection.select([special, long], coverage=1).selected)
+    assert re.search(pattern, special.demangled)
+    assert re.search(pattern, long.demangled)
+    assert not re.search(pattern, special.demangled + "x")
+    assert not re.search(pattern, "x" + special.demangled)
+    assert len(pattern) < 500
+
+
+def test_the_run_in_depth_takes_one_launch_of_each_after_its_warm_up() -> None:
+    found = selection.select([launch("a", 1e-6) for _ in range(3)])
+    options = stages.deepening(Options(kernel="a|b", launch_skip=None), found)
+    assert options.per_config
+    assert (options.launch_skip, options.launch_count) == (1, 1)
+    assert re.search(options.kernel or "", "a<int>(float*)")
+
+
+def test_a_kernel_launched_once_is_not_skipped() -> None:
+    found = selection.select(
+        [launch("a", 1e-6) for _ in range(3)] + [launch("b", 1e-6)], coverage=1
+    )
+    assert stages.deepening(Options(), found).launch_skip == 0
+
+
+def test_the_survey_measures_durations_as_in_the_program() -> None:
+    options = stages.surveying(Options(kernel="gemm"))
+    assert options.metrics == ("gpu__time_duration.sum",)
+    assert (options.cache_control, options.code, options.kernel) == ("none", False, "gemm")
+    assert options.launch_count == stages.MOST + 1
+
+
+def test_estimates_grow_with_what_is_measured() -> None:
+    found = selection.select([launch("a", 1e-3), launch("b", 1e-3)], coverage=1)
+    quick, standard = (stages.estimate_s(found, 5.0, passes) for passes in (5, 8))
+    assert 5.0 < quick < standard < stages.estimate_full_s(found) + 5.0
