@@ -10,20 +10,21 @@ from __future__ import annotations
 import os
 import re
 import socket
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 SECRET = "(secret)"  # noqa: S105 - what stands in a secret's place
 
 # Names that say nothing about anybody, and whose replacement would break paths and texts.
 _WORDS = (
-    "admin administrator apptainer azureuser bin boot centos cluster compute conda container "
-    "cuda debian dev docker ec2-user envs etc fedora gpu guest home host include jovyan kernel "
-    "kprof kubernetes lib lib64 linux local localhost localdomain login mambauser media mnt model "
-    "ncu node none nobody nvcc nvidia opc opt podman proc python root run runner runsc sandbox "
-    "sbin server service share site-packages slurm src srv sys system test tmp torch triton "
-    "ubuntu user users usr var venv vscode work worker workspace workstation"
+    "admin administrator apps apptainer azureuser bin boot centos cluster compute conda "
+    "container cuda data debian dev docker ec2-user envs etc fedora gpu guest home host include "
+    "jovyan kernel kprof kubernetes lib lib64 linux local localdomain localhost login mambauser "
+    "media mnt model ncu nobody node none nvcc nvidia opc opt podman proc projects public "
+    "python root run runner runsc sandbox sbin server service share shared site-packages slurm "
+    "software src srv sys system test tmp tools torch triton ubuntu user users usr var venv "
+    "vscode work worker workspace workstation"
 )
 _ORDINARY = frozenset(_WORDS.split())
 
@@ -44,7 +45,7 @@ _ASSIGNED = re.compile(
     re.IGNORECASE,
 )
 _BEARER = re.compile(r"\b(bearer|basic)\s+[\w+/=.-]{8,}", re.IGNORECASE)
-_URL_LOGIN = re.compile(r"(\w+://)[^/\s@]+@")
+_URL_LOGIN = re.compile(r"(\b[A-Za-z][\w+.-]{0,15}://)[^/\s@]{1,500}@")
 
 _AT_HOST = re.compile(r"(?<![\w/.])[\w.+-]{1,64}@[A-Za-z][A-Za-z0-9.-]*(?![\w@])")
 _NETWORK = re.compile(
@@ -62,6 +63,7 @@ _SHORT_UUID = re.compile(r"\b(GPU-|MIG-)([0-9a-f]{4,8}(?:-[0-9a-f]{0,4}){0,3})(?
 # The folder of somebody's home; a name with blanks only where the path goes on after it.
 _HOMES = re.compile(r"(?<=[/\\])(home\d*|Users)([/\\])((?:[^/\\\s:;,\"']+ ){0,3}[^/\\\s:;,\"']+)")
 
+_PLACEHOLDER = re.compile(r"user\d*")
 _MIXED = re.compile(r"[A-Za-z0-9+]{24,}")
 _HEXADECIMAL = re.compile(r"[0-9a-fA-F]{32,}")
 
@@ -84,23 +86,24 @@ def redact(
 class _Redactor:
     names: tuple[tuple[re.Pattern[str], str], ...]
     homes: tuple[re.Pattern[str], ...]
-    user: str | None
+    owners: dict[str, str]
     uuids: dict[str, str]
-    others: dict[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(
         cls, facts: Mapping[str, Any], environ: Mapping[str, str], host: str | None
     ) -> _Redactor:
-        found = (one[0].lower() for text in _texts(facts) for one in _UUID.finditer(text))
+        texts = tuple(_texts(facts))
+        found = (one[0].lower() for text in texts for one in _UUID.finditer(text))
         uuids = {one: _placeholder(i) for i, one in enumerate(dict.fromkeys(found), 1)}
-        users = _users(environ)
+        users = dict.fromkeys(_users(environ), "user")
+        owners = {**_owners(texts, users), **users}
         hosts = _hosts(environ, socket.gethostname() if host is None else host)
-        names = [*((name, "user") for name in users), *((name, "host") for name in hosts)]
-        patterns = tuple(
-            (_word(name), word) for name, word in names if name.lower() not in _ORDINARY
+        names = {**owners, **dict.fromkeys(hosts, "host")}
+        patterns = (
+            (_word(name), word) for name, word in names.items() if name.lower() not in _ORDINARY
         )
-        return cls(patterns, _homes(environ), users[0] if users else None, uuids)
+        return cls(tuple(patterns), _homes(environ), owners, uuids)
 
     def value(self, value: Any, key: str, *, env: bool = False) -> Any:
         if isinstance(value, Mapping):
@@ -129,7 +132,7 @@ class _Redactor:
         text = _AT_HOST.sub("user@host", text)
         for home in self.homes:
             text = home.sub("~", text)
-        text = _HOMES.sub(self._other_home, text)
+        text = _HOMES.sub(self._home, text)
         text = _UUID.sub(lambda found: self.uuids.get(found[0].lower(), _placeholder(0)), text)
         text = _SHORT_UUID.sub(self._short_uuid, text)
         text = _SERIAL.sub(r"\1(serial number)", text)
@@ -138,24 +141,33 @@ class _Redactor:
             text = pattern.sub(word, text)
         return text
 
-    def _other_home(self, found: re.Match[str]) -> str:
-        name = found[3]
-        rest = found.string[found.end() : found.end() + 1]
-        tail = ""
-        if " " in name and rest not in ("/", "\\"):  # a sentence goes on after the path
-            name, blank, tail = name.partition(" ")
-            tail = blank + tail
-        return f"{found[1]}{found[2]}{self._somebody(name)}{tail}"
-
-    def _somebody(self, name: str) -> str:
-        if name == self.user:
-            return "user"
-        return self.others.setdefault(name, f"user{len(self.others) + 2}")
+    def _home(self, found: re.Match[str]) -> str:
+        name, rest = _owner(found)
+        return f"{found[1]}{found[2]}{self.owners.get(name, name)}{rest}"
 
     def _short_uuid(self, found: re.Match[str]) -> str:
         start = found[2].lower()
         whole = next((word for one, word in self.uuids.items() if one.startswith(start)), None)
         return found[1] + (whole or _placeholder(0))
+
+
+def _owner(found: re.Match[str]) -> tuple[str, str]:
+    """Return whose home it is, and what the pattern took of the sentence behind the path."""
+    name = found[3]
+    if found.string[found.end() : found.end() + 1] in ("/", "\\"):
+        return name, ""
+    name, blank, rest = name.partition(" ")
+    return name, blank + rest
+
+
+def _owners(texts: Sequence[str], known: Mapping[str, str]) -> dict[str, str]:
+    names = dict.fromkeys(_owner(one)[0] for text in texts for one in _HOMES.finditer(text))
+    others = [
+        name
+        for name in names
+        if name not in known and name.lower() not in _ORDINARY and not _PLACEHOLDER.fullmatch(name)
+    ]
+    return {name: f"user{number}" for number, name in enumerate(others, 2)}
 
 
 def _texts(value: Any) -> Iterator[str]:

@@ -76,7 +76,9 @@ def pci_line(line: str) -> dict[str, str] | None:
     if code is None or identity is None or _code(vendor) != _VENDOR:
         return None
     plain = name.rpartition(" [")[0]
-    return {"address": address, "class": code, "name": plain or f"Device {identity}"}
+    if plain in ("", "Device"):  # not in lspci's list
+        plain = f"Device {identity}"
+    return {"address": address, "class": code, "name": plain}
 
 
 def _code(text: str) -> str | None:
