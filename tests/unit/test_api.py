@@ -25,7 +25,7 @@ def test_the_public_names() -> None:
     assert kprof.__all__ == sorted(kprof.__all__)
     assert set(kprof.__all__) == {
         "Checkup", "Diagnosis", "KprofError", "__version__", "diagnose", "doctor", "load",
-        "render",
+        "region", "render",
     }  # fmt: skip
     for name in kprof.__all__:
         assert getattr(kprof, name) is not None
