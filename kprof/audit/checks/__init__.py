@@ -24,6 +24,24 @@ MODULES = (
     "versions",
     "gpu",
     "privileges",
+    # the environment of a program
+    "environment",
+    # torch and what was installed beside it
+    "jetson",
+    "torch_build",
+    "torch_libraries",
+    "wheels",
+    "install",
+    "triton",
+    # building
+    "toolkits",
+    "nvcc",
+    "nvcc_targets",
+    # profiling
+    "ncu",
+    "ncu_permission",
+    "ncu_conflicts",
+    "ncu_messages",
 )
 
 for _module in MODULES:

@@ -111,7 +111,7 @@ def _no_device(facts: Facts, message: str, line: str | None) -> Verdict:
     "wsl.profiling_limits",
     "profiling inside WSL",
     hurts=("profile",),
-    explains=("ncu.perm", "ncu.wsl", "ncu.driver_too_old"),
+    explains=("ncu.perm", "ncu.wsl_unsupported", "ncu.driver_too_old"),
 )
 def profiling_limits(facts: Facts) -> Verdict:
     """Counters are opened in Windows; periodic sampling does not exist in WSL."""

@@ -1,0 +1,57 @@
+"""The rest of ncu's messages, each a check that speaks when the message was seen.
+
+Their causes and fixes are rows of the version table, so a new message needs no new code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kprof.audit import matrix, said
+from kprof.audit.facts import Facts, Unknown
+from kprof.audit.verdict import Remedy, Verdict, check, ok, registered
+
+_EXPLAINS = {
+    "ncu.lib": ("ncu.prepare", "ncu.no_kernels", "ncu.early_exit"),
+    "ncu.libver": ("ncu.prepare",),
+    "ncu.memory": ("ncu.prepare",),
+    "ncu.savestate": ("ncu.prepare",),
+    "ncu.child": ("ncu.no_kernels",),
+    "ncu.script": ("ncu.no_kernels", "ncu.early_exit"),
+    "ncu.early_exit": ("ncu.no_kernels",),
+    "ncu.preinit": ("ncu.no_kernels",),
+}
+
+
+def _judge(name: str) -> Callable[[Facts], Verdict]:
+    def judge(facts: Facts) -> Verdict:
+        found = said.message(facts, name)
+        if found is None:
+            if not (facts.known("log") or facts.known("ncu.error")):
+                raise Unknown("ncu.error")
+            return ok("ncu did not say so")
+        line, known = found
+        first, *others = known.fixes
+        rest = f". Or: {'; '.join(others)}" if others else ""
+        return Verdict(
+            "warning" if known.severity == "warning" else "error",
+            known.cause,
+            (line,),
+            Remedy(f"{first[:1].upper()}{first[1:]}{rest}"),
+            f"{known.source} [{known.confidence}]",
+        )
+
+    return judge
+
+
+def _register() -> None:
+    taken = {one.id for one in registered()}
+    for known in matrix.ncu_messages():
+        if known.id.startswith("ncu.") and known.id not in taken and known.pattern is not None:
+            taken.add(known.id)
+            title = f"ncu's message {known.id.removeprefix('ncu.').replace('_', ' ')}"
+            explains = _EXPLAINS.get(known.id, ())
+            check(known.id, title, hurts=("profile",), explains=explains)(_judge(known.id))
+
+
+_register()

@@ -1,0 +1,144 @@
+"""Whether the performance counters are open to this process."""
+
+from __future__ import annotations
+
+from kprof.audit import derive, permission, remedies, said
+from kprof.audit.facts import Facts, Unknown
+from kprof.audit.references import rule
+from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
+
+_OPTION = "nvidia NVreg_RestrictProfilingToAdminUsers=0"
+_AS_ROOT = 'sudo -E env "PATH=$PATH" kprof profile TARGET'
+_CAPABILITY_FLAGS = {
+    "docker": "docker run --gpus all --cap-add=SYS_ADMIN IMAGE",
+    "podman": "podman run --device nvidia.com/gpu=all --cap-add=SYS_ADMIN IMAGE",
+}
+_FACTS = (
+    permission.PARAMETER, "process.euid", "process.capabilities", "process.user_namespace",
+    "os.container", "driver.version", "driver.module_version",
+)  # fmt: skip
+
+
+@check("ncu.perm", "performance counters", hurts=("profile",), explains=("ncu.prepare",))
+def perm(facts: Facts) -> Verdict:
+    """The driver keeps the counters to administrators unless its module is told otherwise."""
+    line = said.line(facts, "ncu.perm")
+    if line is not None:
+        return _denied(facts, _because(facts), line)
+    if derive.wsl(facts):
+        raise Unknown("whether Windows opens the counters (NVIDIA Control Panel)")
+    restricted = permission.restricted(facts)
+    if restricted is False:
+        return ok("the performance counters are open to every user")
+    privileged = permission.privileged(facts)
+    if privileged:
+        return ok("this process may read the performance counters", *_evidence(facts))
+    if restricted is None:
+        return _board(facts, privileged)
+    if privileged is None:
+        raise Unknown("process.capabilities")
+    return _denied(facts, _because(facts), None)
+
+
+def _board(facts: Facts, privileged: bool | None) -> Verdict:
+    if not derive.jetson(facts) or privileged is not False:
+        raise Unknown(permission.PARAMETER)
+    return Verdict(
+        "warning",
+        "on a Jetson only root may read the performance counters",
+        _evidence(facts),
+        Remedy("Profile as root", (_AS_ROOT,), "root"),
+        rule("counters_restricted"),
+    )
+
+
+def _because(facts: Facts) -> str:
+    if derive.wsl(facts):
+        return "Windows keeps the performance counters to administrators"
+    if permission.restricted(facts) is False:
+        return (
+            "ncu is refused the counters although RmProfilingAdminOnly is 0: it is the host's, "
+            "or the GPU is virtual"
+        )
+    user = facts.number("process.euid")
+    who = "root" if user == 0 else "this user"
+    lacks = "has neither CAP_SYS_ADMIN nor CAP_PERFMON"
+    if "CAP_PERFMON" in (facts.texts("process.capabilities") or ()):
+        branch = derive.driver_branch(facts)
+        driver = f"; this is R{branch}" if branch else ""
+        lacks = f"has only CAP_PERFMON, which counts from driver R565 on{driver}"
+    if facts.flag("process.user_namespace"):
+        lacks = "is in a user namespace, where no capability counts for the driver"
+    value = facts.number(permission.PARAMETER)
+    shown = f" (RmProfilingAdminOnly is {value:.0f})" if value is not None else ""
+    where = f" in this {derive.brief(kind, 20)}" if (kind := derive.in_container(facts)) else ""
+    return f"the driver keeps the counters to administrators{shown}, and {who}{where} {lacks}"
+
+
+def _evidence(facts: Facts) -> tuple[str, ...]:
+    return derive.values(facts, *_FACTS)
+
+
+def _denied(facts: Facts, message: str, line: str | None) -> Verdict:
+    return Verdict(
+        "error",
+        message,
+        (*_evidence(facts), *([line] if line else ())),
+        _open_counters(facts),
+        said.source("ncu.perm"),
+    )
+
+
+def _open_counters(facts: Facts) -> Remedy:
+    if derive.wsl(facts):
+        return Remedy(
+            "In Windows open the NVIDIA Control Panel as administrator, turn on its developer "
+            "settings, and allow all users under Manage GPU Performance Counters; then restart WSL",
+            ("wsl --shutdown",),
+            "windows",
+        )
+    if derive.jetson(facts):
+        return Remedy("Profile as root", (_AS_ROOT,), "root")
+    kind = derive.in_container(facts)
+    if kind:
+        return _from_the_host(facts, kind)
+    return Remedy(
+        f"For good: give the module the option, renew the initramfs, reboot. Once: {_AS_ROOT}",
+        remedies.module_option(facts, _OPTION),
+        "root",
+    )
+
+
+def _from_the_host(facts: Facts, kind: str) -> Remedy:
+    request = (
+        f"Profiling with Nsight Compute is refused in my {derive.brief(kind, 20)} container "
+        "(ERR_NVGPUCTRPERM). Please either open the counters on the host, or start the container "
+        "with the capability SYS_ADMIN."
+    )
+    flags = _CAPABILITY_FLAGS.get(kind)
+    if kind == "kubernetes":
+        request += ' For the pod: securityContext: {capabilities: {add: ["SYS_ADMIN"]}}.'
+    commands = remedies.module_option(facts, _OPTION)
+    return remedies.letter(request, (flags, *commands) if flags else commands)
+
+
+@check("ncu.vgpu_perm", "profiling on a virtual GPU", hurts=("profile",), explains=("ncu.perm",))
+def vgpu_perm(facts: Facts) -> Verdict:
+    """On a virtual GPU the hypervisor decides, and a licence is needed."""
+    line = said.line(facts, "ncu.vgpu_perm")
+    if line is None:
+        if not (facts.known("log") or facts.known("ncu.error")):
+            raise Unknown("ncu.error")
+        return skipped("ncu did not speak of a virtual GPU")
+    return Verdict(
+        "error",
+        "the hypervisor does not allow profiling on this virtual GPU, or the guest has no licence",
+        (line,),
+        Remedy(
+            "Ask the provider to enable profiling for this vGPU (the plugin parameter "
+            "enable_profiling=1), and license the guest",
+            (),
+            "provider",
+        ),
+        said.source("ncu.vgpu_perm"),
+    )
