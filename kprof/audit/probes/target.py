@@ -8,7 +8,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -51,9 +51,9 @@ class Look:
     """
 
     executable: str
-    version: str
-    prefix: str
-    base_prefix: str
+    version: str | None
+    prefix: str | None
+    base_prefix: str | None
     path: tuple[str, ...]
     torch: str | None
 
@@ -126,15 +126,14 @@ def look(machine: Machine) -> Look:
         NoAnswer: it says nothing that can be used.
     """
     said = ask(machine, LOOK_S, "look").need()
-    torch = said.get("torch")
     path = said.get("path")
     return Look(
-        executable=str(said.get("executable") or machine.python),
-        version=str(said.get("version")),
-        prefix=str(said.get("prefix")),
-        base_prefix=str(said.get("base_prefix")),
+        executable=_text(said, "executable") or machine.python,
+        version=_text(said, "version"),
+        prefix=_text(said, "prefix"),
+        base_prefix=_text(said, "base_prefix"),
         path=tuple(str(entry) for entry in path) if isinstance(path, list) else (),
-        torch=torch if isinstance(torch, str) else None,
+        torch=_text(said, "torch"),
     )
 
 
@@ -160,7 +159,7 @@ def python(machine: Machine) -> dict[str, Any]:
         "environment": _environment(machine, seen),
         "prefix": seen.prefix,
     }
-    return {"python": facts}
+    return {"python": {name: value for name, value in facts.items() if value is not None}}
 
 
 def packages(machine: Machine) -> dict[str, Any]:
@@ -221,7 +220,14 @@ def _signal(number: int) -> str:
         return f"signal {number}"
 
 
-def _environment(machine: Machine, seen: Look) -> str:
+def _text(said: Mapping[str, Any], name: str) -> str | None:
+    value = said.get(name)
+    return value if isinstance(value, str) else None
+
+
+def _environment(machine: Machine, seen: Look) -> str | None:
+    if seen.prefix is None:
+        return None
     if seen.prefix != seen.base_prefix:
         return "venv"
     return "conda" if machine.exists(f"{seen.prefix}/conda-meta") else "system"
