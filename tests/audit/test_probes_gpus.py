@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,7 +15,7 @@ import pytest
 
 from kprof.audit import derive
 from kprof.audit.facts import Facts
-from kprof.audit.probes import gpus
+from kprof.audit.probes import gpus, libcuda_child
 from kprof.audit.probes.machine import Machine
 from kprof.process import Completed
 from tests.audit import recorded
@@ -322,3 +324,111 @@ def test_every_library_the_loader_could_find_is_listed(tmp_path: Path) -> None:
     here = machine(tmp_path, files, {"ldconfig": written(cache)}, environ)
     found = gpus.libcuda(here)["libcuda"]["candidates"]
     assert found == ["/b/libcuda.so.1", "/usr/lib/wsl/lib/libcuda.so.1"]
+
+
+# --- a libcuda made for the test, loaded for real --------------------------------------------
+
+FAKE_LIBCUDA = """
+#include <stdlib.h>
+#include <unistd.h>
+int cuInit(unsigned flags) {
+  const char *mode = getenv("MODE");
+  if (mode && *mode == 'h') sleep(60);
+  if (mode && *mode == 'c') abort();
+  return mode ? atoi(mode) : 0;
+}
+int cuDriverGetVersion(int *v) { *v = 13000; return 0; }
+int cuDeviceGetCount(int *n) { *n = 2; return 0; }
+int cuGetErrorName(int code, const char **name) { *name = "CUDA_ERROR_NO_DEVICE"; return 0; }
+"""
+
+
+@pytest.fixture(scope="module")
+def libcuda_so(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("cc")
+    if compiler is None:
+        pytest.skip("no C compiler: a libcuda cannot be made for the test")
+    folder = tmp_path_factory.mktemp("lib")
+    (folder / "cuda.c").write_text(FAKE_LIBCUDA)
+    made = folder / "libcuda.so.580.159.04"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", made, folder / "cuda.c"], check=True)
+    return made
+
+
+def loaded(library: Path, folder: Path, **environ: str) -> dict[str, Any]:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "libcuda.so.1").symlink_to(library)
+    return gpus.libcuda(Machine(environ={"LD_LIBRARY_PATH": str(folder), **environ}))
+
+
+def test_the_loader_itself_says_which_libcuda_it_takes(libcuda_so: Path, tmp_path: Path) -> None:
+    found = loaded(libcuda_so, tmp_path)
+    assert "errors" not in found
+    candidates = found["libcuda"].pop("candidates")
+    assert candidates[0] == f"{tmp_path}/libcuda.so.1"
+    assert found["libcuda"] == {
+        "path": str(libcuda_so),
+        "found_as": f"{tmp_path}/libcuda.so.1",
+        "version": "580.159.04",
+        "kind": "driver",
+        "cuda_version": "13.0",
+        "init_code": 0,
+        "init_error": None,
+        "device_count": 2,
+    }
+
+
+def test_why_cuinit_fails_is_kept(libcuda_so: Path, tmp_path: Path) -> None:
+    found = loaded(libcuda_so, tmp_path, MODE="100")["libcuda"]
+    assert found["init_code"] == 100
+    assert found["init_error"] == "CUDA_ERROR_NO_DEVICE"
+    assert "device_count" not in found
+    assert derive.logged(Facts({"libcuda": found}), r"\(error 100\)") is not None
+
+
+def test_a_stub_is_told_by_its_folder_and_by_its_code(libcuda_so: Path, tmp_path: Path) -> None:
+    assert loaded(libcuda_so, tmp_path / "stubs")["libcuda"]["kind"] == "stub"
+    assert loaded(libcuda_so, tmp_path / "x", MODE="34")["libcuda"]["kind"] == "stub"
+
+
+def test_a_compat_library_is_told_by_its_folder(libcuda_so: Path, tmp_path: Path) -> None:
+    assert loaded(libcuda_so, tmp_path / "compat")["libcuda"]["kind"] == "compat"
+
+
+def test_a_libcuda_that_crashes_in_cuinit(libcuda_so: Path, tmp_path: Path) -> None:
+    found = loaded(libcuda_so, tmp_path, MODE="c")
+    assert found["errors"] == {"libcuda": "ended by SIGABRT"}
+    assert found["libcuda"]["cuda_version"] == "13.0"
+    assert "init_code" not in found["libcuda"]
+
+
+def test_a_libcuda_that_hangs_in_cuinit(
+    libcuda_so: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gpus, "LIBCUDA_S", 1.0)
+    found = loaded(libcuda_so, tmp_path, MODE="h")
+    assert found["errors"] == {"libcuda": "no answer in time"}
+    assert found["libcuda"]["path"] == str(libcuda_so)
+
+
+def test_a_file_that_is_no_library_is_there_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "libcuda.so.1").write_text("not a library")
+    facts = Facts(gpus.libcuda(Machine(environ={"LD_LIBRARY_PATH": str(tmp_path)})))
+    assert not facts.known("libcuda.path")
+    assert "libcuda.so.1" in facts.need_text("libcuda.error")
+
+
+@pytest.mark.parametrize(
+    ("said", "absent"),
+    [
+        ("libcuda.so.1: cannot open shared object file: No such file or directory", True),
+        ("Error loading shared library libcuda.so.1: No such file or directory", True),
+        ("libnvidia-x.so: cannot open shared object file: No such file or directory", False),
+        ("Error loading shared library y.so: No such file (needed by /u/libcuda.so.1)", False),
+        ("libcuda.so.1: wrong ELF class: ELFCLASS32", False),
+    ],
+)
+def test_a_libcuda_that_is_not_there_is_told_apart(said: str, absent: bool) -> None:
+    facts = Facts({"libcuda": libcuda_child._why_not(said)})
+    assert facts.absent("libcuda") is absent
+    assert facts.text("libcuda.error") == said

@@ -31,7 +31,7 @@ def main() -> None:
     try:
         library = ctypes.CDLL("libcuda.so.1")
     except OSError as error:
-        _emit({"path": None, "error": str(error)})
+        _emit(_why_not(str(error)))
         return
     facts = _where(library)
     _emit(facts)
@@ -39,6 +39,13 @@ def main() -> None:
     _emit(facts)
     _initialise(library, facts)
     _emit(facts)
+
+
+def _why_not(said: str) -> dict[str, object]:
+    # Only "not there" is a path of null; a file that is there and cannot be loaded is another
+    # matter, and so is one that lacks a library of its own.
+    absent = "libcuda.so.1" in said and "No such file" in said and "needed by" not in said
+    return {"path": None, "error": said} if absent else {"error": said}
 
 
 def _where(library: ctypes.CDLL) -> dict[str, object]:
