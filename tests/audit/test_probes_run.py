@@ -153,6 +153,24 @@ def test_the_program_of_a_probe_ends_with_its_time(tmp_path: Path) -> None:
         os.kill(int(noted.read_text()), 0)
 
 
+def test_ctrl_c_leaves_no_program_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    ended = threading.Event()
+
+    def probe(machine: Machine) -> dict[str, Any]:
+        machine.run([sys.executable, "-S", "-c", "import time; time.sleep(60)"], NEVER_S)
+        ended.set()
+        return {}
+
+    def interrupted(*_: object, **__: object) -> None:
+        time.sleep(0.5)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(run, "wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        facts_of(Task("waiting", probe, limit_s=NEVER_S), budget_s=NEVER_S)
+    assert ended.wait(5)
+
+
 def test_no_program_is_started_after_the_time() -> None:
     started = []
 

@@ -344,13 +344,27 @@ def test_the_assembler_for_blackwell_is_another(fake: Fake) -> None:
 
 
 def test_the_user_may_name_another_assembler(fake: Fake) -> None:
+    own = f"{SITE}/triton/backends/nvidia/bin/ptxas"
     fake.install("pytorch_triton", "3.5.0+git")
-    fake.put(f"{SITE}/triton/backends/nvidia/bin/ptxas", program=True)
+    fake.put(own, program=True)
     fake.environ["TRITON_PTXAS_PATH"] = "/usr/local/cuda/bin/ptxas"
+    fake.environ["TRITON_PTXAS_BLACKWELL_PATH"] = "/usr/local/cuda/bin/ptxas"  # this one has none
     fake.replies["/usr/local/cuda/bin/ptxas", "--version"] = NVCC_13
+    fake.replies[own, "--version"] = b"release 12.8, V12.8.93"
     found = extensions.triton(fake.machine())["triton"]
     assert found["ptxas_source"] == "TRITON_PTXAS_PATH"
     assert (found["ptxas_path"], found["ptxas_version"]) == ("/usr/local/cuda/bin/ptxas", "13.0")
+    assert "ptxas_blackwell_version" not in found
+
+
+def test_a_named_assembler_that_does_not_answer_is_passed_over(fake: Fake) -> None:
+    own = f"{SITE}/triton/backends/nvidia/bin/ptxas"
+    fake.install("triton", "3.5.0")
+    fake.put(own, program=True)
+    fake.environ["TRITON_PTXAS_PATH"] = "/gone/ptxas"
+    fake.replies[own, "--version"] = b"release 12.8, V12.8.93"
+    found = extensions.triton(fake.machine())["triton"]
+    assert (found["ptxas_path"], found["ptxas_source"]) == (own, "bundled")
 
 
 def test_no_triton(fake: Fake) -> None:

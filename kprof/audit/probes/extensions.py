@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from kprof.audit.probes import elf, target
@@ -23,11 +23,7 @@ _CUDA_LIBRARY = re.compile(r"lib(?:cudart|cublas|cublasLt|nvrtc)\.so\.(\d+)")
 _CUDA_IN_VERSION = re.compile(r"\+.*?\bcu(\d{2})(\d?)")
 _TORCH_ITSELF = frozenset({"torch", "triton", "pytorch-triton"})
 
-_PTXAS = (
-    "backends/nvidia/bin/ptxas",
-    "third_party/cuda/bin/ptxas",
-    "common/../third_party/cuda/bin/ptxas",
-)
+_PTXAS_FOLDERS = ("backends/nvidia/bin", "third_party/cuda/bin", "common/../third_party/cuda/bin")
 _RELEASE = re.compile(r"release (\d+\.\d+)")
 
 
@@ -57,16 +53,9 @@ def triton(machine: Machine) -> dict[str, Any]:
     if one is None:
         return {"triton": {"path": None, "version": None}}
     folder = f"{one.site}/triton"
-    facts = {"path": folder, "version": one.version}
-    override = machine.environ.get("TRITON_PTXAS_PATH")
-    if override:
-        facts["ptxas_path"], facts["ptxas_source"] = override, "TRITON_PTXAS_PATH"
-    else:
-        found = [f"{folder}/{place}" for place in _PTXAS if machine.exists(f"{folder}/{place}")]
-        if not found:
-            return {"triton": facts}
-        facts["ptxas_path"], facts["ptxas_source"] = found[0], "bundled"
-    facts |= _versions(machine, facts["ptxas_path"])
+    facts: dict[str, Any] = {"path": folder, "version": one.version}
+    for key, program in (("ptxas", "ptxas"), ("ptxas_blackwell", "ptxas-blackwell")):
+        facts |= {f"{key}_{name}": value for name, value in _assembler(machine, folder, program)}
     return {"triton": facts}
 
 
@@ -76,12 +65,19 @@ def release(machine: Machine, program: str, timeout_s: float) -> str | None:
     return found[1] if found else None
 
 
-def _versions(machine: Machine, ptxas: str) -> dict[str, str]:
-    # Newer Tritons bring a second assembler, for Blackwell alone.
-    versions = {"ptxas_version": release(machine, ptxas, PTXAS_S)}
-    if machine.exists(f"{ptxas}-blackwell"):
-        versions["ptxas_blackwell_version"] = release(machine, f"{ptxas}-blackwell", PTXAS_S)
-    return {name: version for name, version in versions.items() if version is not None}
+def _assembler(machine: Machine, folder: str, program: str) -> Iterable[tuple[str, str]]:
+    # As triton/knobs.py chooses: what the variable names, if that answers, else its own. Newer
+    # Tritons bring a second one, for Blackwell alone.
+    own = [f"{folder}/{place}/{program}" for place in _PTXAS_FOLDERS]
+    own = [path for path in own if machine.exists(path)]
+    variable = f"TRITON_{program.upper().replace('-', '_')}_PATH"
+    named = machine.environ.get(variable)
+    places = [(named, variable)] if named and own else []
+    for path, source in [*places, *((path, "bundled") for path in own)]:
+        version = release(machine, path, PTXAS_S)
+        if version is not None:
+            return (("path", path), ("source", source), ("version", version))
+    return ()
 
 
 def _needs_torch(machine: Machine, one: target.Installed) -> bool:
