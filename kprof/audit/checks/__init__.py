@@ -30,6 +30,7 @@ MODULES = (
     "jetson",
     "torch_build",
     "torch_libraries",
+    "torch_import",
     "wheels",
     "install",
     "triton",

@@ -146,14 +146,14 @@ def _hidden(facts: Facts, value: str, first: str, shown: int, count: int | None)
 
 
 def _show_gpus(facts: Facts) -> Remedy:
-    if facts.text("env.SLURM_JOB_ID"):
+    if (facts.text("job.source") or "").startswith("SLURM"):
         return Remedy(
             "The scheduler set it for this job: ask for a GPU when you submit it",
             ("srun --gres=gpu:1 --pty bash",),
         )
     return Remedy(
-        "Unset it, or name a GPU that is there",
-        ("unset CUDA_VISIBLE_DEVICES", "export CUDA_VISIBLE_DEVICES=0"),
+        "Unset it, or name GPUs that are there (counted from 0)",
+        ("unset CUDA_VISIBLE_DEVICES",),
     )
 
 

@@ -12,7 +12,8 @@ from kprof.audit.references import rule
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
 _UNKNOWN_TARGET = (
-    r"ptxas fatal.{0,40}Value '(sm_\d{2,3}[af]?)' is not defined for option 'gpu-name'"
+    r"ptxas fatal.{0,40}Value 'sm_\d{2,3}[af]?' is not defined for option 'gpu-name'"
+    r"|ptxas .{0,200}Unsupported \.version [\d.]{1,6}; current version is"
 )
 _PTXAS_SOURCE = (
     "Triton, third_party/nvidia/backend/compiler.py; triton-lang/triton issues 8539 and 10331 "
@@ -74,10 +75,27 @@ def _first(device: Device) -> tuple[int, ...] | None:
 
 def _refused(facts: Facts, line: str) -> Verdict:
     target = re.search(r"sm_(\d{1,2})(\d)[af]?", line)
-    capability = (int(target[1]), int(target[2])) if target else (0, 0)
-    device = Device(target[0] if target else "this GPU", capability, None)
+    if target is None:
+        return _older_than_triton(facts, line)
+    device = Device(target[0], (int(target[1]), int(target[2])), None)
     version = facts.text("triton.ptxas_version") or facts.text("triton.ptxas_blackwell_version")
     return _too_old(facts, device, derive.brief(version or "", 20), line)
+
+
+def _older_than_triton(facts: Facts, line: str) -> Verdict:
+    """Judge an assembler that a variable put in place of the bundled one."""
+    found = re.search(r"\.version ([\d.]+).{0,40}?'([\d.]+)'", line)
+    versions = f" (PTX {found[1]}; it reads up to {found[2]})" if found else ""
+    return Verdict(
+        "error",
+        f"the ptxas that Triton uses is older than the code Triton writes{versions}",
+        (*derive.values(facts, "triton", "env.TRITON_PTXAS_PATH"), line),
+        Remedy(
+            "Let Triton use the ptxas that it brings",
+            ("unset TRITON_PTXAS_PATH TRITON_PTXAS_BLACKWELL_PATH",),
+        ),
+        _PTXAS_SOURCE,
+    )
 
 
 def _too_old(facts: Facts, device: Device, version: str, line: str | None) -> Verdict:
