@@ -14,7 +14,7 @@ from kprof.audit.standing import machine_of, standing
 from kprof.audit.verdict import Status
 from kprof.doctor_matrix import machine_line, sections
 from kprof.doctor_result import CheckResult, DoctorReport
-from kprof.doctor_words import WHO, headline, letter, machine, rest
+from kprof.doctor_words import WHO, failures, headline, letter, machine, rest
 from kprof.names import printable
 from kprof.units import count
 from kprof.version import __version__
@@ -41,6 +41,7 @@ def render(report: DoctorReport) -> str:
         problems=[item for status in _PROBLEMS for item in report.of(status)],
         others=_others(report),
         facts=shown(report.facts),
+        failures=failures(facts),
         versions=sections(standing(facts), every=True),
         standing=machine_line(machine_of(facts)),
     )

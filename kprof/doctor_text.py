@@ -12,7 +12,7 @@ from rich.text import Text
 from kprof.audit.facts import Facts
 from kprof.audit.verdict import Status
 from kprof.doctor_result import ORDER, CheckResult, DoctorReport, Fix
-from kprof.doctor_words import STATUS, WHO, headline, machine, rest
+from kprof.doctor_words import STATUS, WHO, failures, headline, machine, rest
 from kprof.names import one_line
 from kprof.terminal import NARROWEST, drawn
 from kprof.units import UNKNOWN
@@ -46,7 +46,8 @@ def summary(report: DoctorReport, *, width: int = 80, color: bool = False, verbo
 def _parts(report: DoctorReport, width: int, verbose: int) -> Iterator[RenderableType]:
     yield Text.assemble(("kprof doctor: ", "bold"), (headline(report), "bold"))
     known = [f"{name} {value}" for name, value in machine(Facts(report.facts)) if value != UNKNOWN]
-    yield Text("; ".join(known) or "nothing is known of the machine", style="dim")
+    # Indented, as all that quotes a snapshot: a line that begins at the margin is kprof's own.
+    yield _indented(Text("; ".join(known) or "nothing is known of the machine", style="dim"))
     yield from _faults(report, verbose)
     cause = report.cause
     if cause is not None:
@@ -63,11 +64,13 @@ def _parts(report: DoctorReport, width: int, verbose: int) -> Iterator[Renderabl
     yield from _closing(report, verbose)
 
 
-def _faults(report: DoctorReport, verbose: int) -> Iterator[Text]:
+def _faults(report: DoctorReport, verbose: int) -> Iterator[RenderableType]:
     shown = report.faults if verbose else report.faults[:FAULTS]
-    yield from (Text(f"! in the snapshot, {fault}: not used", style="yellow") for fault in shown)
+    lines = [f"! in the snapshot, {fault}: not used" for fault in shown]
     if len(shown) < len(report.faults):
-        yield Text(f"! and {len(report.faults) - len(shown)} more (-v)", style="yellow")
+        lines.append(f"! and {len(report.faults) - len(shown)} more (-v)")
+    lines += [f"! {failure}" for failure in failures(Facts(report.facts))] if verbose else []
+    yield from (_indented(Text(line, style="yellow")) for line in lines)
 
 
 def _cause(cause: CheckResult, verbose: int) -> Iterator[RenderableType]:

@@ -45,7 +45,7 @@ def headline(report: DoctorReport) -> str:
     found = [count(errors, "error")] if errors else []
     found += [count(warnings, "warning")] if warnings else []
     aim = f" for {FOR[report.purpose]}" if report.purpose else ""
-    return f"{', '.join(found) or 'nothing wrong'}{aim}"
+    return f"{', '.join(found) or 'no problem found'}{aim}"
 
 
 def rest(report: DoctorReport) -> str:
@@ -83,6 +83,12 @@ def machine(facts: Facts) -> tuple[tuple[str, str], ...]:
         ("system", _system(facts)),
     )
     return tuple((name, one_line(value)[:200]) for name, value in pairs)
+
+
+def failures(facts: Facts) -> tuple[str, ...]:
+    """Return what the probes could not see, a line each."""
+    said = (f"{name} could not be seen: {text[:300]}" for name, text in facts.entries("errors"))
+    return tuple(one_line(line) for line in said)[:20]
 
 
 def letter(item: CheckResult, facts: Facts) -> str | None:

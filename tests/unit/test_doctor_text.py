@@ -18,7 +18,7 @@ def lines(text: str) -> list[str]:
 def test_the_cause_stands_first_with_its_fix_and_who_can_run_it() -> None:
     shown = summary(REPORT, width=100)
     assert lines(shown)[0] == "kprof doctor: 3 errors, 1 warning"
-    assert lines(shown)[1].startswith("GPU 8 × NVIDIA H200; driver 470.86 (CUDA 11.4);")
+    assert lines(shown)[1].startswith("  GPU 8 × NVIDIA H200; driver 470.86 (CUDA 11.4);")
     first = next(line for line in lines(shown) if line.startswith("ERROR"))
     assert first == "ERROR driver.too_old_for_torch  the primary cause"
     assert "  torch 2.1.0+cu121 needs driver 525.60.13 or newer, this one is 470.86" in shown
@@ -57,11 +57,11 @@ def test_verbose_shows_evidence_fixes_and_every_check() -> None:
 
 def test_a_clean_machine_is_told_so() -> None:
     shown = summary(CLEAN)
-    assert lines(shown)[0] == "kprof doctor: nothing wrong"
+    assert lines(shown)[0] == "kprof doctor: no problem found"
     assert "ERROR" not in shown
     assert "1 ok" in shown
     assert lines(summary(replace(CLEAN, purpose="run")))[0].endswith(
-        "nothing wrong for running CUDA programs"
+        "no problem found for running CUDA programs"
     )
 
 
@@ -109,3 +109,9 @@ def test_faults_of_a_snapshot_are_named_the_first_of_many() -> None:
     assert "! in the snapshot, fact0 is not text: not used" in shown
     assert "! and 2 more (-v)" in shown
     assert "fact6" in summary(report, verbose=1)
+
+
+def test_probes_that_failed_are_told_to_who_asks() -> None:
+    report = replace(CLEAN, facts={"errors": {"nvml": "no answer within 6.0 s\x1b", "x": 7}})
+    assert "! nvml could not be seen: no answer within 6.0 s?" in summary(report, verbose=1)
+    assert "could not be seen" not in summary(report)
