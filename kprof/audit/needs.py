@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from kprof.audit import derive, gpustate, matrix, remedies
+from kprof.audit import derive, gpustate, matrix, references, remedies
 from kprof.audit.facts import Facts
 
 _FOUND = r"(?:driver on your system|driver).{0,40}too old \(found version (\d{4,6})\)"
@@ -53,7 +53,7 @@ def of(facts: Facts, major: int) -> Need:
     """
     system = "windows" if _is_windows(facts) else "linux"
     least = matrix.min_driver(major, system) or _before_the_table(major, system)
-    source = str(least) if least else None
+    source = str(least) if least else references.rule("minor_compatibility")
     shown = _shown(facts)
     version = derive.version(_effective(facts))
     if least is not None and least.certain and version is not None:

@@ -12,17 +12,34 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from kprof.audit import derive
+from kprof.audit.facts import Facts
+
 _APT = "sudo apt-get install -y"
 _KEYRING = "https://developer.download.nvidia.com/compute/cuda/repos/debian{release}/x86_64/cuda-keyring_1.1-1_all.deb"
 _FAMILIES = {
-    "ubuntu": r"ubuntu|pop|mint|neon|zorin",
-    "debian": r"debian|raspbian|kali|proxmox",
-    "rhel": r"rhel|red ?hat|rocky|alma|centos|oracle|ol|amzn|amazon",
-    "fedora": r"fedora|azurelinux",
-    "suse": r"sles|suse|opensuse[\w-]*",
-    "arch": r"arch|manjaro|endeavouros|cachyos",
-    "appliance": r"truenas|unraid|nixos|talos|cos|flatcar|bottlerocket|hiveos|dgx",
+    "ubuntu": r"ubuntu|pop\b|linuxmint|mint|neon|zorin|elementary",
+    "debian": r"debian|raspbian|kali|proxmox|devuan",
+    "rhel": r"rhel|red ?hat|rocky|alma|centos|oracle|ol\b|amzn|amazon",
+    "fedora": r"fedora|azurelinux|nobara",
+    "suse": r"sles|sled|suse|opensuse",
+    "arch": r"arch\b|manjaro|endeavouros|cachyos",
+    "appliance": r"truenas|unraid|nixos|talos|cos\b|flatcar|bottlerocket|hiveos",
 }
+
+
+def host_distro(facts: Facts) -> str | None:
+    """Return the distribution of the machine itself; None in a container, whose host is not seen.
+
+    One that is not known here goes by the first one that it is said to be like.
+    """
+    if derive.in_container(facts):
+        return None
+    distro, like = facts.text("os.distro"), facts.text("os.distro_like") or ""
+    if family(distro) is not None:
+        return distro
+    release = _major(distro)
+    return next((f"{one} {release}" for one in like[:200].split() if family(one)), distro)
 
 
 def family(distro: str | None) -> str | None:
@@ -32,7 +49,7 @@ def family(distro: str | None) -> str | None:
     """
     words = (distro or "")[:80].lower()
     for name, pattern in _FAMILIES.items():
-        if re.match(rf"(?:{pattern})\b", words):
+        if re.match(pattern, words):
             return name
     return None
 

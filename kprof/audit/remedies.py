@@ -102,9 +102,9 @@ def install_driver(
         request = f"The host needs NVIDIA driver R{branch} ({flavor} kernel modules). {because}"
         return letter(request.strip(), packages.driver_commands(None, branch, flavor))
     advice = f"Install driver R{branch} with the {flavor} kernel modules, then reboot."
-    commands = packages.driver_commands(facts.text("os.distro"), branch, flavor)
+    commands = packages.driver_commands(packages.host_distro(facts), branch, flavor)
     if not commands:
-        advice = packages.appliance(facts.text("os.distro") or "", branch, flavor)
+        advice = packages.appliance(packages.host_distro(facts) or "", branch, flavor)
     return Remedy(advice, commands, "root")
 
 
@@ -158,7 +158,7 @@ def module_option(facts: Facts, option: str) -> tuple[str, ...]:
     """
     return (
         f"echo 'options {option}' | sudo tee /etc/modprobe.d/kprof-{option.split()[0]}.conf",
-        packages.initramfs(None if derive.in_container(facts) else facts.text("os.distro")),
+        packages.initramfs(packages.host_distro(facts)),
         "sudo reboot",
     )
 

@@ -58,7 +58,7 @@ def _suspected(facts: Facts) -> Verdict:
 def _refused(
     facts: Facts, status: Literal["error", "warning"], message: str, line: str | None
 ) -> Verdict:
-    key = packages.signing_key(facts.text("os.distro"))
+    key = packages.signing_key(packages.host_distro(facts))
     remedy = remedies.on_host(
         facts,
         "Enroll the key that signs the module: choose a password, reboot, and confirm with "
@@ -96,7 +96,7 @@ def nouveau_active(facts: Facts) -> Verdict:
 
 def _owned(facts: Facts, owner: str | None, line: str | None) -> Verdict:
     name = owner or "nouveau"
-    distro = None if derive.in_container(facts) else facts.text("os.distro")
+    distro = packages.host_distro(facts)
     remedy = remedies.on_host(
         facts,
         f"Keep {name} from loading, renew the initial file system, reboot.",

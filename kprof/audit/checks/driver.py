@@ -77,7 +77,7 @@ def _install(facts: Facts) -> Remedy:
     if gpustate.module_loaded(facts) and branch:
         return Remedy(
             f"Install the compute libraries of the loaded driver, R{branch}.",
-            packages.compute_libraries(facts.text("os.distro"), branch),
+            packages.compute_libraries(packages.host_distro(facts), branch),
             "root",
         )
     return remedies.fitting_driver(facts)
@@ -170,7 +170,7 @@ def _match(facts: Facts, library: str | None) -> Remedy:
         return Remedy(
             f"The module on the disk is {derive.brief(on_disk, 30)}: build the one of the "
             "libraries' version, then restart the machine.",
-            (*packages.rebuild_module(facts.text("os.distro"))[:-1], "sudo reboot"),
+            (*packages.rebuild_module(packages.host_distro(facts))[:-1], "sudo reboot"),
             "root",
         )
     version = f" {derive.brief(library, 30)}" if library else " of the libraries"
@@ -230,7 +230,7 @@ def jit_library_missing(facts: Facts) -> Verdict:
         remedy = Remedy("Start the container with the driver's compute libraries.", commands)
     else:
         branch = derive.driver_branch(facts) or remedies.LTS_BRANCH
-        libraries = packages.compute_libraries(facts.text("os.distro"), branch)
+        libraries = packages.compute_libraries(packages.host_distro(facts), branch)
         remedy = Remedy("Install all of the driver's compute libraries.", libraries, "root")
     return Verdict(
         "error",

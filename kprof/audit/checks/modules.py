@@ -80,7 +80,7 @@ def _not_loaded(facts: Facts, line: str | None) -> Verdict:
 
 
 def _load(facts: Facts, not_built: bool) -> Remedy:
-    distro = None if derive.in_container(facts) else facts.text("os.distro")
+    distro = packages.host_distro(facts)
     if not_built:
         return remedies.on_host(
             facts,
@@ -130,7 +130,7 @@ def _bring_up(facts: Facts) -> Remedy:
         return remedies.on_host(
             facts,
             "The GPU's firmware files are missing: reinstall the driver's packages.",
-            (packages.initramfs(facts.text("os.distro")), "sudo reboot"),
+            (packages.initramfs(packages.host_distro(facts)), "sudo reboot"),
             request="The host's NVIDIA driver does not find its firmware files.",
         )
     return remedies.on_host(

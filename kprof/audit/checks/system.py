@@ -74,7 +74,7 @@ def _start(facts: Facts) -> Remedy:
     branch = derive.driver_branch(facts) or remedies.LTS_BRANCH
     version = derive.driver_version(facts)
     of_version = f" of exactly version {derive.brief(version, 30)}" if version else ""
-    distro = None if derive.in_container(facts) else facts.text("os.distro")
+    distro = packages.host_distro(facts)
     return remedies.on_host(
         facts,
         f"Install {_SERVICE}{of_version} and start it; then look at its state.",

@@ -69,11 +69,15 @@ def _torch_remedy(facts: Facts, need: needs.Need) -> Remedy:
     driver = remedies.install_driver(facts, need.branch, because=need.because)
     if not wheel.commands or derive.jetson(facts):
         return wheel if derive.jetson(facts) else driver
-    host = " (the host's admin can)" if derive.in_container(facts) else ""
-    text = (
-        f"{wheel.text} Or update the driver to R{need.branch}{host}: {', '.join(driver.commands)}."
-    )
-    return Remedy(text, wheel.commands, wheel.who)
+    return Remedy(f"{wheel.text} {_or_driver(facts, need, driver)}", wheel.commands, wheel.who)
+
+
+def _or_driver(facts: Facts, need: needs.Need, driver: Remedy) -> str:
+    if derive.wsl(facts):
+        return f"Or else: {driver.text}"
+    verb = "ask the host's admin for" if derive.in_container(facts) else "install"
+    how = f": {', '.join(driver.commands)}" if driver.commands else ""
+    return f"Or {verb} driver R{need.branch}{how}."
 
 
 @check(
