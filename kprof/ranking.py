@@ -79,4 +79,5 @@ def _identity(kernel: KernelReport) -> object:
     shape = (launch.grid, launch.block) if launch else None
     rules = tuple(finding.rule for finding in kernel.findings)
     known = kernel.duration_s is not None
-    return kernel.demangled, kernel.device, kernel.workload, shape, kernel.bound, rules, known
+    extent = (kernel.depth, kernel.left_out, known)
+    return kernel.demangled, kernel.device, kernel.workload, shape, kernel.bound, rules, extent

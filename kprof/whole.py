@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kprof.collect.selection import Config, Group, Selection
-from kprof.model import KernelReport, Report
+from kprof.model import KernelReport, LeftOut, Report
 from kprof.names import short
 
 _NAMED = 3  # kernels that a note names
 _NAME_WIDTH = 60
 
 
-def whole(report: Report, selection: Selection) -> Report:
+def whole(report: Report, selection: Selection, *, cut_off: bool = False) -> Report:
     """Return the report of the whole program.
 
     Kernels measured in depth keep their numbers and get the launch count and GPU time of the
@@ -23,6 +23,8 @@ def whole(report: Report, selection: Selection) -> Report:
     Args:
         report: the diagnosis of the second run.
         selection: the survey of the first.
+        cut_off: whether the second run ended badly: what it lacks is then no difference between
+            the two runs.
     """
     groups = {group.config: group for group in selection.groups}
     deep = {_config(kernel): kernel for kernel in reversed(report.kernels)}
@@ -33,12 +35,13 @@ def whole(report: Report, selection: Selection) -> Report:
     ]
     rest = [group for group in selection.groups if group.config not in deep]
     start = max((kernel.index for kernel in report.kernels), default=-1) + 1
-    timed = [_timed(group, start + offset) for offset, group in enumerate(rest)]
+    chosen = bool(selection.selected)
+    timed = [_timed(group, start + at, _why(group, chosen)) for at, group in enumerate(rest)]
     return replace(
         report,
         kernels=(*kernels, *timed),
-        collection=replace(report.collection, survey=selection.summary()),
-        notes=(*report.notes, *_differences(selection, deep, groups)),
+        collection=replace(report.collection, survey=selection.summary(deep)),
+        notes=(*report.notes, *_differences(selection, deep, groups, cut_off=cut_off)),
     )
 
 
@@ -59,7 +62,15 @@ def _counted(kernel: KernelReport, group: Group | None) -> KernelReport:
     return replace(kernel, launches=group.launches, total_s=group.total_s)
 
 
-def _timed(group: Group, index: int) -> KernelReport:
+def _why(group: Group, chosen: bool) -> LeftOut | None:
+    if group.tuning:
+        return "autotuning"
+    if group.selected:
+        return "missing"
+    return "coverage" if chosen else None  # nothing was chosen: the survey itself was cut off
+
+
+def _timed(group: Group, index: int, why: LeftOut | None) -> KernelReport:
     kernel = group.example
     return KernelReport(
         index=index,
@@ -74,18 +85,19 @@ def _timed(group: Group, index: int) -> KernelReport:
         launches=group.launches,
         total_s=group.total_s,
         depth="survey",
+        left_out=why,
     )
 
 
 def _differences(
-    selection: Selection, deep: Iterable[Config], groups: Iterable[Config]
+    selection: Selection, deep: Iterable[Config], groups: Iterable[Config], *, cut_off: bool
 ) -> tuple[str, ...]:
     """Say where the second run launched other kernels than the first."""
     seen, known = set(deep), set(groups)
     missing = [group.config for group in selection.selected if group.config not in seen]
     added = [key for key in seen if key not in known]
     notes = []
-    if missing:
+    if missing and not cut_off:
         notes.append(
             f"The program's second run differed: {_count(missing)} chosen for depth did not run "
             f"again ({_names(missing)}); they are shown as the survey timed them."

@@ -61,7 +61,9 @@ def report(
     shown = kept.with_name("survey.ncu-rep") if _is_survey(measured) else kept
     source = replace(profile.source, path=readable(str(shown)))
     diagnosed = diagnose(replace(profile, source=source), rules=rules)
-    return diagnosed if measured.selection is None else whole(diagnosed, measured.selection)
+    if measured.selection is None:
+        return diagnosed
+    return whole(diagnosed, measured.selection, cut_off=bool(ending(measured)))
 
 
 def ending(measured: Measured) -> tuple[str, ...]:

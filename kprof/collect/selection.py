@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -80,17 +80,25 @@ class Selection:
         """All launches."""
         return sum(group.launches for group in self.groups)
 
-    def summary(self) -> Survey:
-        """Return the numbers for the report."""
+    def summary(self, measured: Container[Config] | None = None) -> Survey:
+        """Return the numbers for the report.
+
+        Args:
+            measured: what was measured in depth, the plan when None.
+        """
+        if measured is None:
+            deep = self.selected
+        else:
+            deep = tuple(group for group in self.groups if group.config in measured)
         total = math.fsum(group.total_s for group in self.groups)
         tuning = [group for group in self.groups if group.tuning]
         tuning_s = math.fsum(group.total_s for group in tuning)
-        covered = math.fsum(group.total_s for group in self.selected)
+        covered = math.fsum(group.total_s for group in deep if not group.tuning)
         return Survey(
             launches=self.launches,
             kernels=len(self.groups),
             total_s=total,
-            in_depth=len(self.selected),
+            in_depth=len(deep),
             covered=covered / (total - tuning_s) if total > tuning_s else 0.0,
             tuning_launches=sum(group.launches for group in tuning),
             tuning_s=tuning_s,

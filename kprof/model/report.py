@@ -13,6 +13,10 @@ from typing import Literal
 from kprof.model.finding import Finding, QualityNote, Skipped
 from kprof.model.profile import Collection, Launch, Opinion, Source
 
+# Why a kernel that was only timed was not measured in depth: its share of the GPU time is smaller
+# than those chosen (``--coverage``, ``--top``); it was launched in a search for the best
+# configuration; it was chosen, and the run in depth did not measure it.
+LeftOut = Literal["coverage", "autotuning", "missing"]
 Bound = Literal[
     "dram", "l2", "l1", "shared", "fp64", "fp32", "fp16", "tensor", "int", "xu",
     "issue", "latency", "launch", "balanced", "unknown",
@@ -186,6 +190,10 @@ class KernelReport:
         launches: launches in the program that this one stands for.
         total_s: GPU time of all of them in the survey, None without one.
         depth: as ``Collection.depth``; ``survey`` for a kernel that was timed only.
+        left_out: why a survey's kernel was not measured in depth: ``coverage`` for a smaller
+            share of the time than those chosen, ``autotuning`` for a launch that tried a
+            configuration, ``missing`` for one that was chosen and did not come up again; None
+            otherwise.
         stalls: warp-stall reason to share (0..1) of stalled samples.
         pipes: execution pipe to percent of peak.
     """
@@ -204,6 +212,7 @@ class KernelReport:
     launches: int = 1
     total_s: float | None = None
     depth: str | None = None
+    left_out: LeftOut | None = None
     throughput: Throughput = field(default_factory=Throughput)
     occupancy: Occupancy = field(default_factory=Occupancy)
     caches: Caches = field(default_factory=Caches)
@@ -216,6 +225,11 @@ class KernelReport:
     skipped: tuple[Skipped, ...] = ()
     quality: tuple[QualityNote, ...] = ()
     opinions: tuple[Opinion, ...] = ()
+
+    @property
+    def timed_only(self) -> bool:
+        """Whether it was not profiled in depth, and there is nothing to say but its duration."""
+        return self.depth == "survey" and not self.findings
 
 
 @dataclass(frozen=True, slots=True)

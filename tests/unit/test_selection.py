@@ -62,6 +62,9 @@ def test_a_search_is_left_out() -> None:
     seen = found.summary()
     assert seen.tuning_launches == 30
     assert seen.covered == pytest.approx(1)
+    tried = [group.config for group in found.groups if group.tuning][:1]
+    assert found.summary(tried).in_depth == 1  # by its name, which it shares with a chosen one
+    assert found.summary(tried).covered == 0
 
 
 @pytest.mark.parametrize(

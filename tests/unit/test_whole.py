@@ -47,6 +47,37 @@ def test_a_kernel_that_did_not_run_again_is_said_and_kept() -> None:
     found = whole(report(deep(0, LAUNCHES[0], 12e-6)), select(LAUNCHES, coverage=1))
     assert [kernel.depth for kernel in found.kernels] == ["standard", "survey"]
     assert "1 kernel chosen for depth did not run again (add)" in found.notes[0]
+    assert found.kernels[1].left_out == "missing"
+
+
+def test_only_what_was_measured_counts_as_covered() -> None:
+    found = whole(report(deep(0, LAUNCHES[0], 12e-6)), select(LAUNCHES, coverage=1))
+    survey = found.collection.survey
+    assert survey is not None
+    assert (survey.kernels, survey.in_depth) == (2, 1)
+    assert survey.covered == pytest.approx(90 / 94)
+
+
+def test_a_run_in_depth_that_was_stopped_is_no_other_program() -> None:
+    cut = whole(report(), select(LAUNCHES, coverage=1), cut_off=True)
+    assert cut.notes == ()
+    assert [kernel.left_out for kernel in cut.kernels] == ["missing", "missing"]
+    assert cut.collection.survey is not None
+    assert cut.collection.survey.in_depth == cut.collection.survey.covered == 0
+
+
+def test_it_is_kept_why_a_kernel_was_left_out() -> None:
+    tried = [launch("gemm", 20e-6, grid) for grid in (2, 2, 1, 1, 3, 3, 4, 4)]
+    found = whole(
+        report(deep(0, LAUNCHES[0], 12e-6)),
+        select([*tried, *LAUNCHES], coverage=0.9),
+    )
+    why = {(kernel.name, kernel.launch.grid[0]): kernel.left_out
+           for kernel in found.kernels if kernel.launch and kernel.launch.grid}  # fmt: skip
+    assert why == {
+        ("gemm", 1): None, ("add", 1): "coverage",
+        ("gemm", 2): "autotuning", ("gemm", 3): "autotuning", ("gemm", 4): "autotuning",
+    }  # fmt: skip
 
 
 def test_a_kernel_of_the_second_run_alone_is_said_and_kept() -> None:
@@ -67,3 +98,4 @@ def test_the_survey_alone_makes_a_report() -> None:
     assert [kernel.launches for kernel in found.kernels] == [9, 2]
     assert found.collection.survey is not None
     assert not found.collection.survey.complete
+    assert all(kernel.timed_only and kernel.left_out is None for kernel in found.kernels)
