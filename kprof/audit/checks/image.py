@@ -102,7 +102,7 @@ def require_unsatisfied(facts: Facts) -> Verdict:
 
 def _unsatisfied(facts: Facts, condition: str, line: str | None) -> Verdict:
     """A container that runs and works was started without the check (CDI, NVIDIA_DISABLE_REQUIRE)."""
-    started = bool(derive.in_container(facts)) and line is None
+    started = line is None and not facts.absent("os.container")
     mild = started and bool(gpustate.listed(facts) or gpustate.works(facts))
     asked, offers = derive.brief(condition, 60), _offers(facts)
     return Verdict(
