@@ -504,7 +504,7 @@ def running(env: dict[str, str], recorded: Path) -> Iterator[Callable[..., subpr
 
 
 def logged() -> str:
-    return "".join(path.read_text() for path in Path("kprof-t").glob(".kprof-*/ncu.log"))
+    return "".join(path.read_text() for path in Path("kprof-t").glob(".kprof-*/*.log"))
 
 
 def wait_for(condition: Callable[[], bool], limit_s: float = 20) -> None:
