@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 # Every kernel gets a line until there are this many; then a line now and then.
-_EACH = 20
+EACH = 20
 _EVERY_S = 10.0
 _NAME_WIDTH = 60
 
@@ -28,6 +28,7 @@ class Progress:
 
     say: Callable[[str], None]
     verbose: bool = False
+    each: int = EACH
     finished: int = 0
     running: str | None = None
     began: float = field(default_factory=time.monotonic)
@@ -47,7 +48,7 @@ class Progress:
             self.say(f"ncu {event.kind}: {event.text}")
 
     def _tell_kernel(self, event: Event, now: float) -> None:
-        if self.finished <= _EACH or self.verbose or now - self.told >= _EVERY_S:
+        if self.finished <= self.each or self.verbose or now - self.told >= _EVERY_S:
             self.told = now
             took = f"{now - self.kernel_began:.1f} s"
             self.say(
@@ -70,18 +71,27 @@ class Progress:
 
 
 @contextlib.contextmanager
-def progress(*, quiet: bool, verbose: bool, color: bool) -> Iterator[Callable[[Event], None]]:
-    """Show progress: a moving line on a terminal, plain lines in a pipe, nothing when quiet."""
+def progress(
+    *, quiet: bool, verbose: bool, color: bool, each: int = EACH
+) -> Iterator[Callable[[Event], None]]:
+    """Show progress: a moving line on a terminal, plain lines in a pipe, nothing when quiet.
+
+    Args:
+        quiet: show nothing.
+        verbose: every kernel, and ncu's own messages.
+        color: whether the moving line may be colored.
+        each: kernels that get a line of their own; then there is one now and then.
+    """
     if quiet:
         yield lambda _: None
     elif not sys.stderr.isatty():
-        yield Progress(lambda line: click.echo(line, err=True), verbose)
+        yield Progress(lambda line: click.echo(line, err=True), verbose, each)
     else:
         from rich.console import Console
         from rich.live import Live
 
         console = Console(stderr=True, no_color=not color, highlight=False, markup=False)
-        shown = Progress(console.print, verbose)
+        shown = Progress(console.print, verbose, each)
         # The target writes to the same terminal by itself: its streams are not redirected.
         with Live(
             console=console,

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import click
 
-from kprof.cli.live import progress
+from kprof.cli.live import EACH, progress
 from kprof.collect import stages
 from kprof.collect.command import Options, ncu_argv, readable, shell
 from kprof.collect.run import Collected, collect
@@ -59,8 +59,9 @@ class Stage:
 
     @property
     def stopped(self) -> bool:
-        """Whether the user or the time limit ended it."""
-        return self.collected.signum is not None or self.collected.timed_out
+        """Whether the user or a time limit ended it."""
+        ended = self.collected
+        return ended.signum is not None or ended.timed_out or ended.hung is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +96,7 @@ class Runner:
         verbose: show commands and ncu's messages.
         color: color the progress.
         deadline: ``time.monotonic()`` when all runs must be over, None for no limit.
+        kernel_timeout_s: seconds that one kernel may get no further, 0 for no limit.
     """
 
     ncu: str
@@ -104,6 +106,7 @@ class Runner:
     verbose: bool
     color: bool
     deadline: float | None
+    kernel_timeout_s: float
 
     def run(self, name: str, options: Options, *, muted: bool = False) -> Stage:
         """Run ncu once; a muted target's output goes to a file beside the report."""
@@ -113,12 +116,16 @@ class Runner:
             self.say(readable(shell(argv)))
         # What other parts of kprof have printed must come before the target's own output.
         sys.stdout.flush()
-        with progress(quiet=self.quiet, verbose=self.verbose, color=self.color) as on_event:
+        each = 0 if options.depth == "survey" else EACH
+        with progress(
+            quiet=self.quiet, verbose=self.verbose, color=self.color, each=each
+        ) as on_event:
             collected = collect(
                 argv,
                 report=report,
                 log=log,
                 timeout_s=self.left_s(),
+                kernel_timeout_s=self.kernel_timeout_s,
                 output=self.scratch / f"{name}.out" if muted else None,
                 on_event=on_event,
             )
