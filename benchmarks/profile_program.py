@@ -1,0 +1,67 @@
+"""What profiling a whole training script costs: kprof against the plain run and the full set.
+
+One run on one GPU, ratios of wall times:
+
+- plain: the script alone (once before to fill caches)
+- kprof: ``kprof profile`` end to end: survey, depth, reading, page
+- full: ``--set full`` on all launches, estimated from ``--set full`` on the first 20
+
+Run on a GPU machine: python benchmarks/profile_program.py [--compile] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+from profile_overhead import ncu, timed
+
+TARGET = Path(__file__).with_name("gpt2_train.py")
+SAMPLED = 20  # launches measured with the full set
+
+
+def measure(options: list[str], work: Path) -> dict[str, object]:
+    target = [str(TARGET), *options]
+    timed(sys.executable, *target)
+    plain = timed(sys.executable, *target)
+    command = (sys.executable, "-m", "kprof", "profile", "-q", "--python", sys.executable)
+    whole = timed(*command, "-o", str(work / "out"), *target)
+    found = json.loads((work / "out" / "report.json").read_text())
+    survey = found["collection"]["survey"]
+    # Two counts, so that what is the same in both (start, attach, the script itself) drops out.
+    few = ncu(target, work / "few", "--set", "full", "--launch-count", "1")
+    many = ncu(target, work / "many", "--set", "full", "--launch-count", str(SAMPLED + 1))
+    full = few + (many - few) / SAMPLED * survey["launches"]
+    return {
+        "plain_s": round(plain, 2),
+        "kprof_s": round(whole, 2),
+        "full_estimated_s": round(full),
+        "kprof_over_plain": round(whole / plain, 2),
+        "kprof_over_full": round(whole / full, 4),
+        "survey": survey,
+        "passes": found["collection"]["passes"],
+        "notes": found["notes"],
+        "bytes": {path.name: path.stat().st_size for path in (work / "out").iterdir()},
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--compile", action="store_true", help="under torch.compile")
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    if shutil.which("ncu") is None:
+        raise SystemExit("ncu is not on PATH: this benchmark needs a GPU machine")
+    with tempfile.TemporaryDirectory() as folder:
+        result = measure(["--compile"] if given.compile else [], Path(folder))
+    print(json.dumps(result, indent=1))
+    if given.json:
+        given.json.write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
