@@ -5,6 +5,12 @@ from __future__ import annotations
 from kprof.model import Collection, Report
 
 _DEPTHS = {"sections": "collected with ncu's sections", "survey": "durations only"}
+# What a measurement means when ncu does not replay one kernel at a time.
+REPLAYS = {
+    "application": "the program run again for every pass",
+    "range": "each range replayed and measured as a whole",
+    "app-range": "the program run again for every pass, each range measured as a whole",
+}
 _CLOCKS = {"none": "clocks not locked", "base": "clocks locked to base"}
 _CACHES = {"all": "caches flushed before each pass", "none": "caches kept warm"}
 
@@ -14,8 +20,10 @@ def collected(report: Report) -> str:
     how = report.collection
     facts = [
         f"ncu {report.source.ncu_version or 'version unknown'}",
+        how.survey and how.depth != "survey" and "every launch timed first",
         how.depth and _DEPTHS.get(how.depth, f"depth {how.depth}"),
         how.passes and f"{how.passes} pass{'es' if how.passes != 1 else ''}",
+        how.replay_mode and REPLAYS.get(how.replay_mode),
         *_conditions(how),
     ]
     return ", ".join(fact for fact in facts if fact)

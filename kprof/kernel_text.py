@@ -15,6 +15,7 @@ from kprof.doubts import doubts
 from kprof.model import Evidence, Finding, KernelReport, Place
 from kprof.names import one_line, short
 from kprof.ranking import Group
+from kprof.survey_text import timing
 from kprof.units import count, quantity, share
 from kprof.words import gain, standing, unexplained, verdict
 
@@ -29,6 +30,9 @@ def kernel_block(group: Group, width: int, verbose: int) -> Iterator[RenderableT
     name = short(kernel.demangled or kernel.name, width - 12)
     yield Text.assemble((f"#{kernel.index} {name}", "bold"))
     yield _body(Text(one_line(verdict(kernel))))
+    timed = timing(kernel)
+    if timed:
+        yield _body(Text(timed, style="dim"))
     findings = kernel.findings if verbose else kernel.findings[:1]
     for finding in findings:
         yield _body(headline(finding))

@@ -25,6 +25,7 @@ BOUNDS = {
     "launch": "Launch size",
     "balanced": "Balanced",
     "unknown": "Unknown",
+    "unprofiled": "Not profiled in depth",  # no bound of the model: see limit()
 }
 
 _BUSY = {
@@ -105,6 +106,12 @@ def bound_label(bound: str) -> str:
     return BOUNDS.get(bound, spoken(bound))
 
 
+def limit(kernel: KernelReport) -> str:
+    """Return the kernel's bound; ``unprofiled`` where a survey timed it and did not look for one."""
+    timed = kernel.depth == "survey" and kernel.bound == "unknown"
+    return "unprofiled" if timed else kernel.bound
+
+
 def stall_meaning(reason: str) -> str:
     """Return what warps with this stall reason wait for, empty where kprof has no word."""
     return _STALLS.get(reason, "")
@@ -165,6 +172,8 @@ def gain(estimate: Speedup) -> str:
 
 def verdict(kernel: KernelReport) -> str:
     """Say in one sentence what limits the kernel, without advice."""
+    if limit(kernel) == "unprofiled":
+        return "Not profiled in depth: only its duration is known."
     if kernel.bound == "unknown":
         return "What limits this kernel is unknown: the report lacks the counters that would tell."
     if kernel.bound in _BUSY:

@@ -14,6 +14,7 @@ from kprof.model import (
     Flops,
     KernelReport,
     Launch,
+    LeftOut,
     Levels,
     Limiter,
     Occupancy,
@@ -28,6 +29,7 @@ from kprof.model import (
     Skipped,
     Source,
     Speedup,
+    Survey,
     Throughput,
     WhatIf,
 )
@@ -276,6 +278,38 @@ PARTIAL = replace(
         replace(VECTOR_ADD, roofline=Roofline(Flops(0.0, 6.7e7, 0.0), Levels(8.05e8), Levels(0.0833), 3.5e11)),
     ),
 )  # fmt: skip
+
+
+def timed(
+    index: int, name: str, launches: int, total_s: float, why: LeftOut | None
+) -> KernelReport:
+    """A kernel of a survey that was not measured in depth."""
+    return KernelReport(
+        index, name, f"void {name}(float *)", 0, "kernel", "unknown", Launch((64, 1, 1), (128, 1, 1)),
+        duration_s=total_s / launches * 0.9, launches=launches, total_s=total_s, depth="survey",
+        left_out=why,
+    )  # fmt: skip
+
+
+# A whole program: two kernels measured in depth, and one left out for every reason.
+WHOLE = replace(
+    REPORT,
+    collection=replace(REPORT.collection, survey=Survey(1831, 6, 40.5e-3, 2, 0.8125, 600, 8.5e-3)),
+    kernels=(
+        replace(TRANSPOSE, launches=40, total_s=16e-3),
+        replace(VECTOR_ADD, launches=60, total_s=10e-3),
+        timed(2, "tried_matmul", 600, 8.5e-3, "autotuning"),
+        timed(3, "gone_softmax", 30, 5e-3, "missing"),
+        timed(4, "small_scale", 1100, 0.9e-3, "coverage"),
+        timed(5, "small_copy", 1, 0.1e-3, "coverage"),
+    ),
+)
+
+
+def surveyed(kernels: int) -> Report:
+    """A whole program of that many kernels beside those in depth, none of them chosen."""
+    rest = (timed(10 + i, f"tiny_{i}", 2, 1e-6, "coverage") for i in range(kernels))
+    return replace(WHOLE, kernels=(*WHOLE.kernels[:2], *rest))
 
 
 def many(kernels: int, distinct: int) -> Report:

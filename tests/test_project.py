@@ -42,7 +42,7 @@ LAYERS: tuple[frozenset[str], ...] = (
         {"annotations", "collection_text", "doctor_export", "doctor_html", "doctor_input",
          "doctor_matrix", "doctor_result", "doctor_text", "doctor_words", "doubts", "export",
          "figures", "frame", "html", "kernel_text", "markdown", "markers", "page", "plane",
-         "ranking", "sketch", "templating", "terminal", "text", "unplaced"}
+         "ranking", "sketch", "survey_text", "templating", "terminal", "text", "unplaced"}
     ),
     frozenset({"", "analysis", "api", "formats", "schema"}),  # "" is kprof/__init__.py
     frozenset({"__main__", "cli"}),

@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 
 from kprof.model import Collection, KernelReport, QualityNote, Report, Skipped, Source
-from kprof.text import summary
+from kprof.text import ROWS, summary
+from tests.report_fixture import VECTOR_ADD, WHOLE, surveyed, timed
 
 
 def test_it_says_what_a_person_needs(report: Report) -> None:
@@ -211,3 +212,99 @@ def test_an_empty_report_says_so(report: Report) -> None:
 
 def test_two_calls_give_the_same_text(report: Report) -> None:
     assert summary(report, verbose=1) == summary(report, verbose=1)
+
+
+def test_a_whole_program_is_one_line() -> None:
+    lines = summary(WHOLE, width=120).splitlines()
+    assert lines[:2] == [
+        "h200.ncu-rep: NVIDIA H200",
+        "1,831 launches of 6 kernels, 40.5 ms of GPU time; "
+        "2 kernels measured in depth cover 81.2 % of it, autotuning aside.",
+    ]
+    assert "every launch timed first, depth standard" in lines[2]
+
+
+def test_a_ranked_kernel_shows_its_launches_and_its_share_of_the_program() -> None:
+    text = summary(WHOLE, width=120)
+    assert "0  16.0 ms  39.5 %  Shared memory   96.2 %  transpose_tile32 ×40\n" in text
+    assert "1  10.0 ms  24.7 %  DRAM            91.7 %  vector_add ×60\n" in text
+
+
+def test_a_duration_in_depth_is_told_from_the_programs() -> None:
+    text = summary(WHOLE, width=120)
+    assert "191 µs measured in depth, 167 µs in the program (average of its 60 launches)" in text
+    assert "measured in depth," not in summary(replace(WHOLE, kernels=(VECTOR_ADD,)))
+
+
+def test_what_was_left_out_is_listed_with_why() -> None:
+    text = summary(WHOLE, width=200)
+    rest = text[text.index("Not profiled in depth\n") : text.index("#0 transpose")]
+    assert rest.splitlines()[1:] == [
+        "1 kernel (600 launches, 21.0 % of GPU time): "
+        "launched in a search for the best configuration (autotuning)",
+        "#     time   share  kernel",
+        "2  8.50 ms  21.0 %  tried_matmul ×600",
+        "1 kernel (30 launches, 12.3 % of GPU time): "
+        "chosen, but the run in depth did not measure them",
+        "#     time   share  kernel",
+        "3  5.00 ms  12.3 %  gone_softmax ×30",
+        "2 kernels (1,101 launches, 2.5 % of GPU time): "
+        "smaller shares than those chosen (--coverage and --top say how many are)",
+        "#    time  share  kernel",
+        "4  900 µs  2.2 %  small_scale ×1,100",
+        "5  100 µs  0.2 %  small_copy",
+        "",
+    ]
+    assert "nknown" not in text
+
+
+def test_small_kernels_beyond_the_top_are_counted() -> None:
+    text = summary(surveyed(300), width=120)
+    assert text.count("tiny_") == ROWS - 2
+    assert "300 kernels (600 launches, 1.1 % of GPU time): smaller shares" in text
+    assert "292 of them with -v" in " ".join(text.split())
+    assert summary(surveyed(300), width=120, verbose=1).count("tiny_") == 300
+
+
+def test_a_survey_that_was_cut_off_says_so() -> None:
+    survey = WHOLE.collection.survey
+    assert survey is not None
+    cut = replace(survey, complete=False, in_depth=0, covered=0.0, tuning_launches=0, tuning_s=0.0)
+    kernels = tuple(replace(timed(i, f"k{i}", 2, 1e-3, None)) for i in range(3))
+    collection = replace(WHOLE.collection, depth="survey", survey=cut)
+    text = " ".join(summary(replace(WHOLE, collection=collection, kernels=kernels)).split())
+    assert "at least 1,831 launches of 6 kernels" in text
+    assert "none was measured in depth." in text
+    assert "! The survey was cut off after 1,831 launches" in text
+    assert "only durations were recorded" in text
+    assert "is unknown" not in text
+
+
+def test_a_survey_without_a_duration_does_not_make_one_up() -> None:
+    survey = WHOLE.collection.survey
+    assert survey is not None
+    blank = replace(survey, total_s=0.0, covered=0.0, tuning_s=0.0)
+    text = summary(replace(WHOLE, collection=replace(WHOLE.collection, survey=blank)), width=120)
+    assert "6 kernels, GPU time unknown; 2 kernels measured in depth." in text
+
+
+def test_rules_that_lacked_data_are_counted_among_what_was_measured() -> None:
+    lacking = replace(WHOLE.kernels[1], skipped=WHOLE.kernels[0].skipped)
+    text = summary(replace(WHOLE, kernels=(WHOLE.kernels[0], lacking, *WHOLE.kernels[2:])))
+    assert "Not evaluated on any kernel: tensor-core-bound" in text
+
+
+@pytest.mark.parametrize(
+    ("mode", "words"),
+    [
+        ("application", "the program run again for every pass"),
+        ("range", "each range replayed and measured as a whole"),
+        ("app-range", "each range measured as a whole"),
+    ],
+)
+def test_a_replay_that_is_not_of_kernels_says_what_it_means(
+    report: Report, mode: str, words: str
+) -> None:
+    collection = replace(report.collection, replay_mode=mode)
+    assert words in " ".join(summary(replace(report, collection=collection)).split())
+    assert words not in summary(report)

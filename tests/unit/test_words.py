@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kprof.model import Bound, Occupancy, Resource, Severity, Skipped, Speedup
-from kprof.words import at_the_limit, gain, occupancy_limit, standing, unexplained
+from kprof.words import at_the_limit, gain, limit, occupancy_limit, standing, unexplained, verdict
 from tests.report_fixture import TRANSPOSE, VECTOR_ADD
 
 QUIET = replace(VECTOR_ADD, findings=(), clear=("a", "b"), skipped=(), depth="standard")
@@ -78,3 +78,11 @@ def test_a_unit_at_its_roof_is_a_verdict_not_a_problem(
     finding = replace(TRANSPOSE.findings[0], rule=rule, severity=severity, resource=resource)
     assert standing(finding) == said
     assert at_the_limit(finding) == (said == "at the limit")
+
+
+def test_a_kernel_that_was_only_timed_has_no_unknown_limit() -> None:
+    timed = replace(QUIET, bound="unknown", depth="survey")
+    assert limit(timed) == "unprofiled"
+    assert verdict(timed) == "Not profiled in depth: only its duration is known."
+    assert limit(replace(timed, depth="sections")) == "unknown"
+    assert limit(replace(timed, bound="launch")) == "launch"
