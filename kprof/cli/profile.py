@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from kprof.cli import options
 from kprof.cli.arguments import TargetCommand, finite, regex
@@ -14,10 +15,13 @@ from kprof.collect.command import Options
 _DEPTHS = ("quick", "standard", "full")
 _COLLECTED = (
     "depth", "kernel", "nvtx", "launch_skip", "launch_count",
-    "clock_control", "cache_control", "replay_mode", "embed_source", "extra",
+    "clock_control", "cache_control", "replay_mode", "graphs", "with_communication", "from_start",
+    "embed_source", "extra",
 )  # fmt: skip
 _SURVEYED = ("survey", "coverage", "top")
 _REPLAY = ("kernel", "application", "range", "app-range")
+# What --as-in-app stands for: every pass in a run of its own, in which nobody touches the caches.
+_AS_IN_APP = {"replay_mode": "application", "cache_control": "none"}
 
 
 @click.command(cls=TargetCommand, context_settings={"allow_interspersed_args": False})
@@ -37,7 +41,24 @@ _REPLAY = ("kernel", "application", "range", "app-range")
 @click.option(
     "--nvtx",
     metavar="RANGE",
-    help="Only kernels inside this NVTX range (a name, or ncu's own filter syntax).",
+    help="Only kernels inside this NVTX range (a name, or ncu's own filter syntax); kprof.region makes one.",
+)
+@click.option(
+    "--from-start/--no-from-start",
+    default=True,
+    help="Measure from the start, or only between cudaProfilerStart and cudaProfilerStop.",
+)
+@click.option(
+    "--with-communication",
+    is_flag=True,
+    help="Measure the kernels of NCCL and NVSHMEM, too; with several GPUs they hang under ncu.",
+)
+@click.option(
+    "--graphs",
+    type=click.Choice(["node", "graph"]),
+    default="node",
+    show_default=True,
+    help="Measure each kernel of a CUDA graph, or every graph as a whole.",
 )
 @click.option(
     "--launch-skip",
@@ -92,11 +113,25 @@ _REPLAY = ("kernel", "application", "range", "app-range")
     help="What is repeated to collect several passes.",
 )
 @click.option(
+    "--as-in-app",
+    is_flag=True,
+    help="Measure with the caches as the program leaves them: it runs once per pass (--replay-mode application --cache-control none).",
+)
+@click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
     callback=finite,
     metavar="SECONDS",
     help="Stop the run after this long; what was measured is kept.",
+)
+@click.option(
+    "--kernel-timeout",
+    type=click.FloatRange(min=0),
+    default=600,
+    show_default=True,
+    callback=finite,
+    metavar="SECONDS",
+    help="Stop the run when ncu gets no further with one kernel for this long, 0 for never; what was measured is kept.",
 )
 @click.option("--ncu", metavar="PATH", help="The ncu to use.")
 @click.option(
@@ -160,6 +195,8 @@ def profile(
         raise click.UsageError("Missing argument 'TARGET'.")
     if module is not None and (not module or module.startswith("-")):
         raise click.UsageError("Option '-m' needs the name of a module.")
+    if given.pop("as_in_app"):
+        given.update(_as_in_app(ctx))
     wanted = Options(**{name: given.pop(name) for name in _COLLECTED})
     survey = staged.Wanted(
         plan_only=given.pop("plan"), **{name: given.pop(name) for name in _SURVEYED}
@@ -170,3 +207,14 @@ def profile(
         click.echo(os.fsencode(session.dry_run(command, module, wanted, settings)))
     else:
         ctx.exit(session.run(command, module, wanted, settings))
+
+
+def _as_in_app(ctx: click.Context) -> dict[str, str]:
+    for name, value in _AS_IN_APP.items():
+        said = ctx.get_parameter_source(name) is not ParameterSource.DEFAULT
+        if said and ctx.params[name] != value:
+            option = f"--{name.replace('_', '-')}"
+            raise click.UsageError(
+                f"Option '--as-in-app' means {option} {value}; drop {option} {ctx.params[name]}."
+            )
+    return _AS_IN_APP

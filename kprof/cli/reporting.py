@@ -10,6 +10,7 @@ from kprof.cli import place
 from kprof.cli.staged import Measured, Stage
 from kprof.collect import failures
 from kprof.collect.command import Options, readable
+from kprof.collect.hang import hang
 from kprof.collect.target import Target
 from kprof.model import Profile, Report
 from kprof.rule import Rule
@@ -128,6 +129,9 @@ def _ending(stage: Stage) -> tuple[str, ...]:
         return (f"interrupted; {kept}",)
     if ended.timed_out:
         return (f"stopped after {ended.elapsed_s:.0f} s by --timeout; {kept}",)
+    hung = hang(ended, stage.options)
+    if hung is not None:
+        return (f"{hung.message}; {kept}; {hung.hint}",)
     if ended.target_exit:
         return (f"the target ended with {failures.exit_text(ended.target_exit)}; {kept}",)
     if ended.status != 0:

@@ -19,6 +19,7 @@ from kprof.cli import place, preflight, reporting, staged, threshold
 from kprof.collect import failures, find
 from kprof.collect.command import Options, ncu_argv, readable, shell
 from kprof.collect.plan import metrics_for
+from kprof.collect.run import KERNEL_TIMEOUT_S
 from kprof.collect.target import Target, resolve
 from kprof.errors import KprofError
 from kprof.model import Report
@@ -31,6 +32,7 @@ class Settings:
 
     wanted: staged.Wanted = field(default_factory=staged.Wanted)
     timeout: float | None = None
+    kernel_timeout: float = KERNEL_TIMEOUT_S
     ncu: str | None = None
     python: str | None = None
     output: str | None = None
@@ -106,6 +108,7 @@ def _runner(ncu: str, target: Target, scratch: Path, settings: Settings) -> stag
         verbose=settings.verbose > 0,
         color=not settings.no_color,
         deadline=None if limit is None else time.monotonic() + limit,
+        kernel_timeout_s=settings.kernel_timeout,
     )
 
 

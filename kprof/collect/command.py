@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,6 +10,12 @@ from pathlib import Path
 
 # Characters that ncu's NVTX filter language gives a meaning; a name without any of them is plain.
 _NVTX_SYNTAX = frozenset("/@[],*+:")
+# How the kernels of NCCL and NVSHMEM begin, after the return type that a template's name has.
+# They wait for other GPUs, which ncu does not let run while it measures one kernel alone: it hangs
+# (https://github.com/NVIDIA/nccl/issues/466 and 536; with application replay, too).
+_COMMUNICATION = "(?:void )?(?:nccl|nvshmem)"
+# Here ncu measures a stretch of the program in which kernels run side by side.
+_RANGES = ("range", "app-range")
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +31,9 @@ class Options:
         clock_control: ``none`` or ``base``.
         cache_control: ``all`` or ``none``.
         replay_mode: ``kernel``, ``application``, ``range`` or ``app-range``.
+        graphs: ``node`` measures the kernels of a CUDA graph, ``graph`` each graph as a whole.
+        with_communication: measure the kernels of NCCL and NVSHMEM, too.
+        from_start: False waits for ``cudaProfilerStart``.
         metrics: names to collect (``kprof.collect.plan`` has them for a depth).
         per_config: skip and count launches of each name, grid, block and shared memory apart.
         code: keep the device code in the report; what happens per instruction needs it.
@@ -39,6 +49,9 @@ class Options:
     clock_control: str = "none"
     cache_control: str = "all"
     replay_mode: str = "kernel"
+    graphs: str = "node"
+    with_communication: bool = False
+    from_start: bool = True
     metrics: tuple[str, ...] = ()
     per_config: bool = False
     code: bool = True
@@ -81,6 +94,7 @@ def options_argv(options: Options, *, report: Path, log: Path) -> tuple[str, ...
         options.cache_control,
         "--replay-mode",
         options.replay_mode,
+        *_how(options),
         *_which(options),
         *options.extra,
     )
@@ -105,12 +119,21 @@ def _what(options: Options) -> tuple[str, ...]:
     return ("--set", "full", *chosen) if options.depth == "full" else chosen
 
 
+def _how(options: Options) -> tuple[str, ...]:
+    # What is ncu's default is not said: older ones do not know every option.
+    match = ("--app-replay-match", "grid") if options.replay_mode == "application" else ()
+    graphs = ("--graph-profiling", options.graphs) if options.graphs != "node" else ()
+    start = () if options.from_start else ("--profile-from-start", "off")
+    return (*match, *graphs, *start)
+
+
 def _which(options: Options) -> list[str]:
     argv: list[str] = []
     if options.per_config:
         argv += ["--filter-mode", "per-launch-config"]
-    if options.kernel is not None:
-        argv += ["--kernel-name-base", "demangled", "--kernel-name", f"regex:{options.kernel}"]
+    names = kernel_filter(options)
+    if names is not None:
+        argv += ["--kernel-name-base", "demangled", "--kernel-name", f"regex:{names}"]
     if options.nvtx is not None:
         for configuration in nvtx_filters(options.nvtx):
             argv += ["--nvtx-include", configuration]
@@ -119,6 +142,23 @@ def _which(options: Options) -> list[str]:
     if options.launch_count is not None:
         argv += ["--launch-count", str(options.launch_count)]
     return argv
+
+
+def kernel_filter(options: Options) -> str | None:
+    """Return the regular expression for ncu, which searches it in the demangled name.
+
+    It is ECMAScript's there: what must not match, and what must, stand in front as look-aheads.
+    Groups of the user's own keep their numbers. None measures every kernel.
+    """
+    if options.with_communication or options.replay_mode in _RANGES:
+        return options.kernel
+    wanted = "" if options.kernel is None else f"(?=.*(?:{options.kernel}))"
+    return f"^(?!{_COMMUNICATION}){wanted}"
+
+
+def communicates(name: str) -> bool:
+    """Say whether a kernel is one of those that are left out for waiting for other GPUs."""
+    return re.match(_COMMUNICATION, name) is not None
 
 
 def nvtx_filters(text: str) -> tuple[str, ...]:

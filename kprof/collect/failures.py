@@ -20,6 +20,11 @@ _ALONE = "kprof profile --dry-run prints the command, to be tried by itself"
 _DEADLY = {6: "SIGABRT", 9: "SIGKILL", 11: "SIGSEGV (segmentation fault)", 15: "SIGTERM"}
 _SHELL = {128 + number: name for number, name in _DEADLY.items()} | {130: "Ctrl-C"}
 
+_INSTEAD = (
+    "--as-in-app needs no copies of device memory; or profile a smaller input, or free memory "
+    "of the GPU and the host"
+)
+
 # What ncu says, and what it means: (pattern, cause, next step).
 _KNOWN = (
     (
@@ -53,6 +58,16 @@ _KNOWN = (
         "leave --clock-control at none",
     ),
     (
+        re.compile(
+            r"Insufficient free memory for profiling|Insufficient memory and disk space to save"
+            r"|Unable to create backup storage|Failed to save (?:memory for replay|context state)"
+            r"|ContextSaveFailed|bad allocation|std::bad_alloc",
+            re.IGNORECASE,
+        ),
+        "there is too little memory to save what the kernel overwrites, so that it can be replayed",
+        _INSTEAD,
+    ),
+    (
         re.compile(r"No space left|disk (?:is )?full", re.IGNORECASE),
         "the disk is full",
         "free space where the report goes, or choose another place with -o",
@@ -66,6 +81,17 @@ _KNOWN = (
         re.compile(r"(?:Option|argument).*(?:invalid|did not match)", re.IGNORECASE),
         "ncu refuses an option",
         "correct the option, or see ncu --help",
+    ),
+)
+
+
+# Not a failure: (pattern, what it did to the run, next step).
+_TROUBLE = (
+    (
+        re.compile(r"Backing up device memory in", re.IGNORECASE),
+        "the GPU had too little free memory to save what kernels overwrite, so ncu saved it "
+        "elsewhere, which is slow",
+        _INSTEAD,
     ),
 )
 
@@ -85,6 +111,9 @@ def why(
     if not said and collected.status != 0 and collected.signum is None:
         # An option ncu does not know ends it before it opens its log.
         said = _ask(argv[: len(argv) - len(target)])
+    hung = hang(collected, options)
+    if hung is not None:
+        return _lost_with(hung, collected.log.profiled)
     known = _known(said)
     if known is not None:
         return known
@@ -103,7 +132,23 @@ def why(
 def notes(collected: Collected) -> tuple[str, ...]:
     """Return what the user must know about a run that did give a report."""
     known = _known([text for text in collected.log.errors if "returned an error code" not in text])
-    return (f"ncu could not measure everything: {known.message}",) if known else ()
+    missing = (f"ncu could not measure everything: {known.message}; {known.hint}",) if known else ()
+    slow = (
+        f"{what}; {hint}"
+        for pattern, what, hint in _TROUBLE
+        if any(pattern.search(text) for text in collected.log.warnings)
+    )
+    return (*missing, *slow)
+
+
+def _lost_with(error: NcuFailed, measured: int) -> NcuFailed:
+    if not measured:
+        return error
+    lost = "the kernel" if measured == 1 else f"the {measured} kernels"
+    return NcuFailed(
+        f"{error.message}; {lost} measured before {'is' if measured == 1 else 'are'} lost",
+        hint=error.hint,
+    )
 
 
 def _known(said: Sequence[str]) -> KprofError | None:
@@ -142,10 +187,7 @@ def _lost(collected: Collected) -> KprofError:
 def _nothing(collected: Collected, options: Options, said: Sequence[str]) -> KprofError:
     log = collected.log
     if log.available:
-        return NothingProfiled(
-            f"{_filter(options)} matched no launch; the target launched {_names(log.available)}",
-            hint="--kernel REGEX is searched in the demangled name",
-        )
+        return _unmatched(log.available, options)
     if collected.target_exit:
         return NothingProfiled(
             f"the target ended with {exit_text(collected.target_exit)} before its first kernel",
@@ -168,12 +210,45 @@ def _no_work(collected: Collected, options: Options) -> KprofError:
     if not collected.log.programs:
         return NothingProfiled(
             "the target did no CUDA work that ncu could see",
+def _unmatched(available: Sequence[str], options: Options) -> NothingProfiled:
+    left_out = _left_out(available, options)
+    if left_out:
+        return NothingProfiled(
+            "only communication between GPUs was there to measure, which is left out: "
+            f"{_names(left_out)}",
+            hint="ncu hangs on it when several GPUs take part; --with-communication measures it "
+            "all the same",
+        )
+    return NothingProfiled(
+        f"{_filter(options)} matched no launch; the target launched {_names(available)}",
+        hint="--kernel REGEX is searched in the demangled name",
+    )
+
+
+def _left_out(available: Sequence[str], options: Options) -> list[str]:
+    """Return the kernels that would have been measured, were they not for communication."""
+    if options.with_communication:
+        return []
+    try:
+        wanted = re.compile(options.kernel or "")
+    except re.error:  # ncu's own grammar
+        return []
+    matching = [name for name in available if wanted.search(name)]
+    return matching if all(map(communicates, matching)) else []
+
+
             hint="check that it uses the GPU (torch.cuda.is_available()) and reaches that code",
         )
     if any((options.kernel, options.nvtx, options.launch_skip)):
         return NothingProfiled(
             f"{_filter(options)} matched no launch",
             hint="run once without the filter to see which kernels there are",
+    if not options.from_start:
+        return NothingProfiled(
+            "the target launched no kernel after cudaProfilerStart, or never called it",
+            hint="drop --no-from-start, or call cudaProfilerStart before the kernels "
+            "(torch.cuda.profiler.start())",
+        )
         )
     return NothingProfiled(
         "the target used CUDA but launched no kernel",

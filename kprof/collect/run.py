@@ -15,8 +15,11 @@ from kprof.collect import stop, tree
 from kprof.collect.progress import Event, NcuLog
 from kprof.errors import NcuFailed
 
+KERNEL_TIMEOUT_S = 600.0
 _POLL_S = 0.1
 _ORPHAN_GRACE_S = 1.0
+# No look counts for more: between two of them kprof itself may have been stopped (Ctrl-Z).
+_LOOK_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Collected:
         signum: the signal that asked kprof to stop, None without one.
         timed_out: kprof's own time limit ended the run.
         elapsed_s: wall time.
+        hung: the kernel that ncu got no further with, so that kprof ended the run; else None.
     """
 
     report: Path | None
@@ -40,6 +44,7 @@ class Collected:
     signum: int | None
     timed_out: bool
     elapsed_s: float
+    hung: str | None = None
 
 
 def collect(
@@ -48,17 +53,20 @@ def collect(
     report: Path,
     log: Path,
     timeout_s: float | None = None,
+    kernel_timeout_s: float = KERNEL_TIMEOUT_S,
     env: Mapping[str, str] | None = None,
     output: Path | None = None,
     on_event: Callable[[Event], None] = lambda _: None,
 ) -> Collected:
-    """Run ncu to its end, or until Ctrl-C, SIGTERM or the time limit, and leave nothing running.
+    """Run ncu to its end, or until Ctrl-C, SIGTERM or a time limit, and leave nothing running.
 
     Args:
         argv: the whole command line.
         report: the file named in it as ``--export``.
         log: the file named in it as ``--log-file``.
         timeout_s: seconds for the whole run, None for no limit.
+        kernel_timeout_s: seconds that ncu may work on one kernel without getting any further, 0
+            for no limit. The program's own work between kernels does not count.
         env: environment of the run, None for kprof's own.
         output: file for what the target writes, None for kprof's own streams.
         on_event: called for everything ncu says, while it says it.
@@ -75,8 +83,9 @@ def collect(
         except OSError as error:
             raise NcuFailed(f"{argv[0]} cannot be started: {error.strerror}") from error
         try:
-            timed_out = _wait(child, follower, signals, timeout_s)
-            if timed_out or signals.first is not None:
+            watchdog = _Watchdog(kernel_timeout_s, lambda: _written(report, log))
+            timed_out = _wait(child, follower, signals, watchdog, timeout_s)
+            if timed_out or watchdog.hung or signals.first is not None:
                 stop.stop(child, signals, written=lambda: _written(report, log))
         finally:
             _leave_nothing(child, mine)
@@ -90,6 +99,7 @@ def collect(
         signum=signals.first,
         timed_out=timed_out,
         elapsed_s=time.monotonic() - began,
+        hung=watchdog.hung,
     )
 
 
@@ -97,13 +107,14 @@ def _wait(
     child: process.Child,
     follower: _Follower,
     signals: stop.Signals,
+    watchdog: _Watchdog,
     timeout_s: float | None,
 ) -> bool:
-    # True when the time was up.
+    # True when the time for all of it was up.
     deadline = None if timeout_s is None else time.monotonic() + timeout_s
     while not process.ended(child, _POLL_S):
         follower.pump()
-        if signals.first is not None:
+        if signals.first is not None or watchdog.bites(follower.parsed.replaying):
             return False
         if deadline is not None and time.monotonic() >= deadline:
             return True
@@ -136,6 +147,31 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:  # not there yet, or removed meanwhile
         return 0
+
+
+class _Watchdog:
+    """Notices a kernel that ncu gets no further with."""
+
+    def __init__(self, limit_s: float, written: Callable[[], int]) -> None:
+        self.hung: str | None = None
+        self._limit_s = limit_s
+        self._written = written  # grows with every step of a replay
+        self._before: tuple[str | None, int] = (None, 0)
+        self._idle_s = 0.0
+        self._looked = time.monotonic()
+
+    def bites(self, kernel: str | None) -> bool:
+        """Look again; ``kernel`` is what ncu works on, None when it is the program's turn."""
+        now, before = time.monotonic(), self._before
+        self._before = (kernel, self._written())
+        if kernel is None or self._before != before:
+            self._idle_s = 0.0
+        else:
+            self._idle_s += min(now - self._looked, _LOOK_S)
+        self._looked = now
+        if self._limit_s and self._idle_s >= self._limit_s:
+            self.hung = kernel
+        return self.hung is not None
 
 
 class _Follower:

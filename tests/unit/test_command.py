@@ -10,7 +10,14 @@ import pytest
 
 from kprof.cli.arguments import end_options_at_module, regex
 from kprof.cli.profile import profile
-from kprof.collect.command import Options, ncu_argv, nvtx_filters, shell
+from kprof.collect.command import (
+    Options,
+    communicates,
+    kernel_filter,
+    ncu_argv,
+    nvtx_filters,
+    shell,
+)
 
 OPTIONS = Options(metrics=("a.sum", "b.avg"))
 
@@ -27,8 +34,9 @@ def value(options: Options, name: str) -> str | None:
 def test_the_plain_command() -> None:
     assert argv(OPTIONS) == (
         "ncu", "--export", "o/r.ncu-rep", "--log-file", "o/l", "--metrics", "a.sum,b.avg",
-        "--target-processes", "all", "--nvtx", "--import-source", "yes", "--clock-control", "none",
-        "--cache-control", "all", "--replay-mode", "kernel", "./a.out", "-x",
+        "--target-processes", "all", "--nvtx", "--import-source", "no", "--clock-control", "none",
+        "--cache-control", "all", "--replay-mode", "kernel", "--kernel-name-base", "demangled",
+        "--kernel-name", "regex:^(?!(?:void )?(?:nccl|nvshmem))", "./a.out", "-x",
     )  # fmt: skip
 
 
@@ -39,9 +47,72 @@ def test_full_is_the_whole_set_and_the_plan() -> None:
 
 
 def test_kernel_filter_searches_the_demangled_name() -> None:
-    options = replace(OPTIONS, kernel="gemm.*<32>")
+    options = replace(OPTIONS, kernel="gemm.*<32>", with_communication=True)
     assert value(options, "--kernel-name") == "regex:gemm.*<32>"
     assert value(options, "--kernel-name-base") == "demangled"
+
+
+NAMES = (
+    "void gemm<float, 32>(float const*)",
+    "vector_add(float*, int)",
+    "reduce_before_nccl(int)",
+    "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<(unsigned long)4096>)",
+    "void ncclKernel<float>(ncclDevComm*)",
+    "nvshmemi_proxy_quiet_entrypoint(int)",
+    "void nvshmem_put<double>(double*)",
+)
+
+
+def measured(options: Options) -> list[str]:
+    """Return the kernels whose names the filter finds; its grammar is common to re and ECMAScript."""
+    names = kernel_filter(options)
+    return [name for name in NAMES if names is None or re.search(names, name)]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        (None, [0, 1, 2]),
+        ("nccl", [2]),
+        ("gemm|add", [0, 1]),
+        ("^vec", [1]),
+        (r"int\)$", [1, 2]),
+        (r"(float).*\1", [0]),
+        ("^nccl", []),
+    ],
+)
+def test_communication_is_left_out_whatever_else_is_asked(
+    kernel: str | None, expected: list[int]
+) -> None:
+    assert measured(Options(kernel=kernel)) == [NAMES[number] for number in expected]
+
+
+@pytest.mark.parametrize("kernel", [None, "nccl", "^void", r"(float).*\1", "a|b"])
+def test_with_communication_the_filter_is_the_users_own(kernel: str | None) -> None:
+    assert kernel_filter(Options(kernel=kernel, with_communication=True)) == kernel
+
+
+@pytest.mark.parametrize("mode", ["range", "app-range"])
+def test_ranges_are_measured_whole(mode: str) -> None:
+    assert kernel_filter(Options(replay_mode=mode)) is None
+    assert kernel_filter(Options(replay_mode="application")) is not None
+
+
+def test_communication_is_known_by_name() -> None:
+    assert [communicates(name) for name in NAMES] == [False] * 3 + [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (Options(graphs="graph"), ("--graph-profiling", "graph")),
+        (Options(from_start=False), ("--profile-from-start", "off")),
+        (Options(replay_mode="application"), ("--app-replay-match", "grid")),
+    ],
+)
+def test_what_differs_from_the_default_is_said(options: Options, words: tuple[str, str]) -> None:
+    assert value(options, words[0]) == words[1]
+    assert words[0] not in argv(OPTIONS)
 
 
 def test_skip_of_zero_is_given() -> None:

@@ -21,16 +21,26 @@ def why(
     target_exit: int | None = 0,
     signum: int | None = None,
     timed_out: bool = False,
+    hung: str | None = None,
 ) -> KprofError:
     log = NcuLog()
     log.feed(text)
-    collected = Collected(None, log, status, target_exit, signum, timed_out, 1.0)
+    collected = Collected(None, log, status, target_exit, signum, timed_out, 1.0, hung)
     asked = options or Options()
     argv = ncu_argv("/bin/false", asked, TARGET, report=Path("r.ncu-rep"), log=Path("l"))
     error = failures.why(collected, argv, TARGET, asked)
     assert "\n" not in error.message
     assert error.hint
     return error
+
+
+MEMORY = (
+    "Insufficient free memory for profiling on the device",
+    "Insufficient memory and disk space to save context state!",
+    "Unable to create backup storage for kernel replay!",
+    "Failed to save memory for replay.",
+    "Unhandled C++ exception: bad allocation",
+)
 
 
 # Every line is one that an ncu wrote.
@@ -49,6 +59,7 @@ def why(
         ("unrecognised option '--nvtx'. Use --help for further details.", NcuFailed, "--nvtx"),
         ("Option '--section .*' did not match any section.", NcuFailed, "--section"),
         ("Failed to prepare kernel for profiling", NcuFailed, "Failed to prepare kernel"),
+        *((line, NcuFailed, "too little memory") for line in MEMORY),
     ],
 )  # fmt: skip
 def test_what_ncu_says_is_translated(line: str, kind: type[KprofError], cause: str) -> None:
@@ -76,6 +87,82 @@ def test_no_launch_without_and_with_a_filter() -> None:
     text = "==PROF== Connected to process 1 (/a.out)\n==WARNING== No kernels were profiled.\n"
     assert "launched no kernel" in why(text).message
     assert "--nvtx forward matched no launch" in why(text, options=Options(nvtx="forward")).message
+
+
+AVAILABLE = "==WARNING== No kernels were profiled.\nAvailable Kernels:\n"
+NCCL = "ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096>)"
+
+
+@pytest.mark.parametrize("kernel", [None, "nccl", "AllReduce"])
+def test_communication_alone_is_said_to_be_left_out(kernel: str | None) -> None:
+    error = why(f"{AVAILABLE}1. {NCCL}\n", options=Options(kernel=kernel))
+    assert isinstance(error, NothingProfiled)
+    assert "only communication between GPUs was there to measure" in error.message
+    assert "ncclDevKernel_AllReduce" in error.message
+    assert error.hint is not None
+    assert "--with-communication" in error.hint
+
+
+def test_a_filter_that_means_communication_is_told_what_is_left_out() -> None:
+    error = why(f"{AVAILABLE}1. {NCCL}\n2. gemm(int)\n", options=Options(kernel="AllReduce"))
+    assert "only communication" in error.message
+    assert "gemm" not in error.message
+
+
+@pytest.mark.parametrize(
+    "options", [Options(kernel="softmax"), Options(kernel="softmax", with_communication=True)]
+)
+def test_other_filters_that_match_nothing_are_not_blamed_on_communication(
+    options: Options,
+) -> None:
+    error = why(f"{AVAILABLE}1. {NCCL}\n2. gemm(int)\n", options=options)
+    assert "--kernel softmax matched no launch" in error.message
+
+
+def test_a_program_that_never_starts_the_profiler() -> None:
+    text = "==PROF== Connected to process 1 (/a.out)\n==WARNING== No kernels were profiled.\n"
+    assert "cudaProfilerStart" in why(text, options=Options(from_start=False)).message
+
+
+def test_a_hung_kernel_is_named_with_ways_around_it() -> None:
+    error = why("", status=9, target_exit=9, hung="void spin<float>...")
+    assert "ncu got no further with void spin<float>..." in error.message
+    assert error.hint is not None
+    assert "--kernel '^(?!.*void spin<float>)'" in error.hint
+    assert "--as-in-app" in error.hint
+    assert "--kernel-timeout" in error.hint
+
+
+def test_application_replay_is_not_proposed_to_who_uses_it() -> None:
+    error = why("", hung="spin", options=Options(replay_mode="application"))
+    assert error.hint is not None
+    assert "--as-in-app" not in error.hint
+
+
+def test_hung_communication_is_known_for_what_it_is() -> None:
+    error = why("", hung="ncclDevKernel_AllReduce", options=Options(with_communication=True))
+    assert error.hint is not None
+    assert error.hint.startswith("it waits for other GPUs")
+
+
+def test_a_hang_says_what_is_lost_with_it() -> None:
+    line = '==PROF== Profiling "k" - {}: 0%....50%....100% - 9 passes\n'
+    assert "the kernel measured before is lost" in why(line.format(0), hung="spin").message
+    both = "".join(map(line.format, range(2)))
+    assert "the 2 kernels measured before are lost" in why(both, hung="spin").message
+
+
+def test_low_memory_is_noted_where_there_is_a_report() -> None:
+    log = NcuLog()
+    log.feed(
+        "==WARNING== Backing up device memory in system memory. Kernel replay might be slow. "
+        'Consider using "--replay-mode application" to avoid memory save-and-restore.\n'
+        f"==ERROR== {MEMORY[0]}\n"
+    )
+    missing, slow = failures.notes(Collected(Path("r"), log, 0, 0, None, False, 1.0))
+    assert missing.startswith("ncu could not measure everything: there is too little memory")
+    assert "saved it elsewhere, which is slow" in slow
+    assert all("--as-in-app" in note for note in (missing, slow))
 
 
 def test_child_processes() -> None:

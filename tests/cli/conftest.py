@@ -1,0 +1,100 @@
+"""``kprof profile`` with a stand-in for ncu, to its end or while it runs."""
+
+from __future__ import annotations
+
+import lzma
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.profiling import FAKE, LONG, ROOT, Run, Start, command, logged, script, wait_for
+
+OURS = sorted(
+    (ROOT / "tests" / "data" / "h200" / "plan").glob("*.ncu-rep.xz"), key=lambda p: p.stat().st_size
+)
+SHARED = sorted(
+    (ROOT.parent / "shared" / "reports" / "public").glob("*.ncu-rep.xz"),
+    key=lambda p: p.stat().st_size,
+)
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A small real report, for the stand-in to write."""
+    found = OURS or SHARED
+    if not found:
+        pytest.skip("no recorded report in tests/data/h200 or in the shared folder")
+    path = tmp_path_factory.mktemp("recorded") / "small.ncu-rep"
+    path.write_bytes(lzma.decompress(found[0].read_bytes()))
+    return path
+
+
+@pytest.fixture
+def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """An environment in which ncu is the stand-in, and a working folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    folder = str(Path(sys.executable).parent)
+    return {
+        "PATH": os.pathsep.join([str(FAKE.parent), folder, "/usr/bin", "/bin"]),
+        "HOME": str(tmp_path),
+        "LC_ALL": "C.UTF-8",
+    }
+
+
+@pytest.fixture
+def kprof(env: dict[str, str], recorded: Path) -> Run:
+    """Run ``kprof profile`` to its end."""
+
+    def run(*args: str, stdin: str = "", **fake: str) -> subprocess.CompletedProcess[str]:
+        more = {f"FAKE_NCU_{name.upper()}": value for name, value in fake.items()}
+        done = subprocess.run(
+            command(*args),
+            env={**env, "FAKE_NCU_REPORT": str(recorded), **more},
+            input=stdin,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture
+def running(env: dict[str, str], recorded: Path) -> Iterator[Start]:
+    """Start ``kprof profile`` on a target that sleeps, with a grandchild in a session of its own."""
+    children = []
+
+    def start(
+        *args: str, kernels: str = "a,b", code: str = LONG, **fake: str
+    ) -> subprocess.Popen[str]:
+        more = {f"FAKE_NCU_{name.upper()}": value for name, value in fake.items()}
+        child = subprocess.Popen(
+            command(*args, script("t.py", code)),
+            env={**env, "FAKE_NCU_REPORT": str(recorded), "FAKE_NCU_KERNELS": kernels, **more},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+            # A background job inherits an ignored SIGINT; a person's shell does not.
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        children.append(child)
+        wait_for(lambda: Path("pids").exists() and Path("pids").read_text().count(" ") == 1)
+        # ncu has measured something, or never will.
+        wait_for(lambda: not kernels or "passes" in logged())
+        return child
+
+    yield start
+    for child in children:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
