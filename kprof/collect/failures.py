@@ -9,7 +9,8 @@ from pathlib import Path
 
 from kprof import process
 from kprof.collect import preflight
-from kprof.collect.command import Options
+from kprof.collect.command import Options, communicates
+from kprof.collect.hang import hang
 from kprof.collect.run import Collected
 from kprof.errors import KprofError, NcuFailed, NothingProfiled
 
