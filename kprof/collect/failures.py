@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kprof import process
-from kprof.collect import preflight
 from kprof.collect.command import Options, communicates
 from kprof.collect.hang import hang
 from kprof.collect.run import Collected
-from kprof.errors import KprofError, NcuFailed, NothingProfiled
+from kprof.errors import CountersForbidden, KprofError, NcuFailed, NothingProfiled
 
 _ASK_TIMEOUT_S = 10.0
 _FULL_BELOW_BYTES = 1 << 20
@@ -154,7 +153,11 @@ def _lost_with(error: NcuFailed, measured: int) -> NcuFailed:
 
 def _known(said: Sequence[str]) -> KprofError | None:
     if any("ERR_NVGPUCTRPERM" in text for text in said):
-        return preflight.counters_forbidden(preflight.look())
+        return CountersForbidden(
+            "the driver lets only administrators read this GPU's performance counters "
+            "(ERR_NVGPUCTRPERM)",
+            hint="kprof doctor says how to allow it on this machine",
+        )
     for pattern, cause, hint in _KNOWN:
         for text in said:
             if pattern.search(text):
@@ -207,10 +210,6 @@ def _nothing(collected: Collected, options: Options, said: Sequence[str]) -> Kpr
     return _no_work(collected, options)
 
 
-def _no_work(collected: Collected, options: Options) -> KprofError:
-    if not collected.log.programs:
-        return NothingProfiled(
-            "the target did no CUDA work that ncu could see",
 def _unmatched(available: Sequence[str], options: Options) -> NothingProfiled:
     left_out = _left_out(available, options)
     if left_out:
@@ -238,18 +237,22 @@ def _left_out(available: Sequence[str], options: Options) -> list[str]:
     return matching if all(map(communicates, matching)) else []
 
 
+def _no_work(collected: Collected, options: Options) -> KprofError:
+    if not collected.log.programs:
+        return NothingProfiled(
+            "the target did no CUDA work that ncu could see",
             hint="check that it uses the GPU (torch.cuda.is_available()) and reaches that code",
         )
-    if any((options.kernel, options.nvtx, options.launch_skip)):
-        return NothingProfiled(
-            f"{_filter(options)} matched no launch",
-            hint="run once without the filter to see which kernels there are",
     if not options.from_start:
         return NothingProfiled(
             "the target launched no kernel after cudaProfilerStart, or never called it",
             hint="drop --no-from-start, or call cudaProfilerStart before the kernels "
             "(torch.cuda.profiler.start())",
         )
+    if any((options.kernel, options.nvtx, options.launch_skip)):
+        return NothingProfiled(
+            f"{_filter(options)} matched no launch",
+            hint="run once without the filter to see which kernels there are",
         )
     return NothingProfiled(
         "the target used CUDA but launched no kernel",
