@@ -14,7 +14,7 @@ class Device:
     """A GPU.
 
     Attributes:
-        name: as the driver or lspci gives it.
+        name: as the driver or lspci gives it, as part of one line.
         capability: its compute capability.
         chip: ``gb207``, None where only the board's name is known.
     """
@@ -24,7 +24,7 @@ class Device:
     chip: str | None
 
     def __str__(self) -> str:
-        return f"{derive.brief(self.name, 60) or 'GPU'} ({dotted(self.capability)})"
+        return f"{self.name or 'GPU'} ({dotted(self.capability)})"
 
 
 def dotted(capability: matrix.Capability) -> str:
@@ -53,7 +53,9 @@ def _listed(facts: Facts) -> Iterator[Device]:
     for gpu in derive.gpus(facts) or ():
         capability = gpu.capability or matrix.capability_of_name(gpu.name[:200])
         if capability is not None:
-            yield Device(gpu.name, capability, matrix.chip_of_name(gpu.name[:200]))
+            yield Device(
+                derive.brief(gpu.name, 60), capability, matrix.chip_of_name(gpu.name[:200])
+            )
 
 
 def _on_the_bus(facts: Facts) -> Iterator[Device]:
@@ -61,4 +63,4 @@ def _on_the_bus(facts: Facts) -> Iterator[Device]:
         name = line[:200]
         capability = matrix.capability_of_name(name)
         if capability is not None:
-            yield Device(name, capability, matrix.chip_of_name(name))
+            yield Device(derive.brief(name, 60), capability, matrix.chip_of_name(name))

@@ -45,7 +45,7 @@ _CRASH_LOGGED = (
     explains=(
         "driver.missing", "driver.nvml_mismatch", "driver.too_old_for_torch",
         "driver.too_old_for_toolkit", "gpu.missing", "torch.import_error", "ncu.lib",
-        "ncu.driver_too_old", "ncu.early",
+        "ncu.driver_too_old", "ncu.early_exit",
     ),
 )  # fmt: skip
 def stub_libcuda(facts: Facts) -> Verdict:

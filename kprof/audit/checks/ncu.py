@@ -262,7 +262,9 @@ def report_reader_older(facts: Facts) -> Verdict:
     if writes is None or reads is None:
         raise Unknown("ncu.version" if writes is None else "ncu_report.version")
     if reads >= writes:
-        return ok(f"ncu-report {derive.brief(reader, 20)} reads reports of ncu {writer[:20]}")
+        return ok(
+            f"ncu-report {derive.brief(reader, 20)} reads reports of ncu {derive.brief(writer, 20)}"
+        )
     return Verdict(
         "warning",
         f"ncu {derive.brief(writer, 20)} writes the reports, and ncu-report "

@@ -207,11 +207,22 @@ def _too_new(facts: Facts, name: str, limit: matrix.Fact | None, line: str | Non
     )
 
 
+# Distribution -> how it installs an older GCC beside its own, and where that one's g++ is.
+_OLDER_GCC = {
+    "ubuntu": ("sudo apt-get install -y g++-{gcc}", "/usr/bin/g++-{gcc}"),
+    "debian": ("sudo apt-get install -y g++-{gcc}", "/usr/bin/g++-{gcc}"),
+    "rhel": (
+        "sudo dnf install -y gcc-toolset-{gcc}-gcc-c++",
+        "/opt/rh/gcc-toolset-{gcc}/root/usr/bin/g++",
+    ),
+    "suse": ("sudo zypper install -y gcc{gcc}-c++", "/usr/bin/g++-{gcc}"),
+    "arch": ("sudo pacman -S gcc{gcc}", "/usr/bin/g++-{gcc}"),
+}
+
+
 def _older_compiler(facts: Facts, gcc: int | None) -> Remedy:
     if gcc is None:
         return Remedy("Name an older compiler", ("export NVCC_CCBIN=/path/to/older/g++",))
-    family = packages.family(facts.text("os.distro"))
-    use = (f"export NVCC_CCBIN=/usr/bin/g++-{gcc}", f"export CC=gcc-{gcc} CXX=g++-{gcc}")
     if facts.text("python.environment") == "conda":
         return Remedy(
             f"Install GCC {gcc} into this conda environment",
@@ -220,17 +231,15 @@ def _older_compiler(facts: Facts, gcc: int | None) -> Remedy:
                 "export NVCC_CCBIN=$CONDA_PREFIX/bin/g++",
             ),
         )
-    if family in ("rhel", "fedora"):
-        path = f"/opt/rh/gcc-toolset-{gcc}/root/usr/bin/g++"
+    known = _OLDER_GCC.get(packages.family(facts.text("os.distro")) or "")
+    if known is None:
         return Remedy(
-            f"Install GCC {gcc} beside the present one, and name it to nvcc",
-            (f"sudo dnf install -y gcc-toolset-{gcc}-gcc-c++", f"export NVCC_CCBIN={path}"),
-            "root",
+            f"Install GCC {gcc} beside the present one, and name its g++ to nvcc",
+            (f"export NVCC_CCBIN=$(command -v g++-{gcc})",),
         )
-    installers = {
-        "suse": f"sudo zypper install -y gcc{gcc}-c++", "arch": f"sudo pacman -S gcc{gcc}"
-    }  # fmt: skip
-    install = installers.get(family or "", f"sudo apt-get install -y g++-{gcc}")
+    install, path = (one.format(gcc=gcc) for one in known)
     return Remedy(
-        f"Install GCC {gcc} beside the present one, and name it to nvcc", (install, *use), "root"
+        f"Install GCC {gcc} beside the present one, and name it to nvcc",
+        (install, f"export NVCC_CCBIN={path}"),
+        "root",
     )

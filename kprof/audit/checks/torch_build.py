@@ -20,6 +20,9 @@ _TORCH_SAYS_NO_CODE = (
     r"is not compatible with the current PyTorch installation"
     r"|does not include kernels for this GPU"
 )
+_ENVIRONMENTS = (
+    "Python, virtual environments <https://docs.python.org/3/library/venv.html> [python-doc]"
+)
 _OTHER_BACKEND = re.compile(r"rocm|hip|xpu|ascend|musa|hpu")
 
 
@@ -243,6 +246,7 @@ def multiple_environments(facts: Facts) -> Verdict:
             "Start the program with the interpreter you mean, or install into this one",
             (f"kprof doctor --python {quoted(better[0])}",),
         ),
+        _ENVIRONMENTS,
     )
 
 

@@ -107,7 +107,7 @@ def _too_old(facts: Facts, device: Device, version: str, line: str | None) -> Ve
     return Verdict(
         "error",
         f"the ptxas {version or 'assembler'} that {triton} brings does not know "
-        f"{device.name[:60]} (compute capability {dotted(device.capability)}){since}",
+        f"{device.name} (compute capability {dotted(device.capability)}){since}",
         (
             *derive.values(facts, "triton", "toolkits", "gpus", "env.TRITON_PTXAS_PATH"),
             *([line] if line else ()),
