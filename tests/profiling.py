@@ -69,5 +69,10 @@ def assert_nothing_left() -> None:
 
 def end(child: subprocess.Popen[str]) -> tuple[int, str, str]:
     out, err = child.communicate(timeout=60)
-    assert f'File "{ROOT / "kprof"}' not in err, err  # the target's own traceback may be there
+    assert_no_traceback(err)
     return child.returncode, out, err
+
+
+def assert_no_traceback(err: str) -> None:
+    # The target's own may be there.
+    assert f'File "{ROOT / "kprof"}' not in err, err

@@ -19,7 +19,7 @@ KERNEL_TIMEOUT_S = 600.0
 _POLL_S = 0.1
 _ORPHAN_GRACE_S = 1.0
 # No look counts for more: between two of them kprof itself may have been stopped (Ctrl-Z).
-_LOOK_S = 1.0
+_LOOK_S = 0.5
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,18 @@ from pathlib import Path
 
 import pytest
 
-from tests.profiling import FAKE, LONG, ROOT, Run, Start, command, logged, script, wait_for
+from tests.profiling import (
+    FAKE,
+    LONG,
+    ROOT,
+    Run,
+    Start,
+    assert_no_traceback,
+    command,
+    logged,
+    script,
+    wait_for,
+)
 
 OURS = sorted(
     (ROOT / "tests" / "data" / "h200" / "plan").glob("*.ncu-rep.xz"), key=lambda p: p.stat().st_size
@@ -61,7 +72,7 @@ def kprof(env: dict[str, str], recorded: Path) -> Run:
             timeout=120,
             check=False,
         )
-        assert "Traceback" not in done.stderr, done.stderr
+        assert_no_traceback(done.stderr)
         return done
 
     return run
