@@ -62,9 +62,10 @@ def rest(report: DoctorReport) -> str:
 
 def fix_line(fix: Fix) -> str:
     """Return a remedy on one line: what to do, who can, the commands."""
-    text = f"{sentence(one_line(fix.text))} (by {WHO[fix.who]})"
+    by = "" if fix.who == "you" else f" (by {WHO[fix.who]})"
+    text = f"{sentence(one_line(fix.text))}{by}"
     commands = " && ".join(one_line(command) for command in fix.commands)
-    return f"{text}: {commands}" if commands else f"{text}."
+    return f"{text}: {commands}" if commands else text
 
 
 def sentence(text: str) -> str:

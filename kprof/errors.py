@@ -5,6 +5,7 @@
     KprofError                  a known failure: one line of cause, one line of what to do next
     ├── UnreadableReport        a file that is not a report, or one the reader could not open
     ├── NcuNotFound             no working Nsight Compute command line on this machine
+    ├── NotReady                profiling cannot work here, found before the target starts
     ├── NcuFailed               ncu ran and could not profile
     │   ├── CountersForbidden   ERR_NVGPUCTRPERM: this user may not read the GPU's counters
     │   └── NothingProfiled     the target ran, no kernel was recorded
@@ -28,10 +29,10 @@ __all__ = [
     "BadSnapshot",
     "BuildFailed",
     "CountersForbidden",
-    "DriverMissing",
     "KprofError",
     "NcuFailed",
     "NcuNotFound",
+    "NotReady",
     "NothingProfiled",
     "NvccNotFound",
     "OutputExists",
@@ -66,8 +67,8 @@ class NcuNotFound(KprofError):
     """No ``ncu`` was found, or only a launcher script without the tool behind it."""
 
 
-class DriverMissing(KprofError):
-    """No NVIDIA driver is loaded on this machine."""
+class NotReady(KprofError):
+    """Profiling cannot work on this machine as it is; the doctor's check names the cause."""
 
 
 class NcuFailed(KprofError):

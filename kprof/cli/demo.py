@@ -81,12 +81,10 @@ def _live(folder: Path, *, quiet: bool, verbose: int, no_color: bool) -> int:
         KprofError: it cannot be done on this machine.
     """
     from kprof import samples
-    from kprof.cli import session
-    from kprof.collect import find, preflight
+    from kprof.cli import preflight, session
     from kprof.collect.command import Options
 
-    preflight.check(preflight.look())  # the cheap checks first: no compiler runs for nothing
-    find.find()
+    preflight.ready(quiet=True)  # the cheap checks first: no compiler runs for nothing
     program = samples.build(samples.select(SAMPLE)[0])
     settings = session.Settings(
         output=str(folder), force=True, quiet=quiet, verbose=verbose, no_color=no_color

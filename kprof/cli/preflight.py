@@ -2,8 +2,21 @@
 
 from __future__ import annotations
 
-from kprof.collect import find, preflight
-from kprof.errors import KprofError
+import sys
+
+import click
+
+from kprof.audit.preflight import after_refusal, found_ncu, preflight
+from kprof.audit.probes.machine import Machine
+from kprof.collect import find
+from kprof.doctor_result import CheckResult, DoctorReport, Fix, result
+from kprof.doctor_words import WHO, fix_line
+from kprof.errors import CountersForbidden, KprofError, NotReady
+from kprof.names import one_line
+
+# The checks that know why the counters are closed, the wider reason first.
+COUNTERS = ("sandbox.gvisor", "container.no_sys_admin", "ncu.perm")
+MORE = "kprof doctor shows more"
 
 
 def ready(
@@ -19,10 +32,42 @@ def ready(
     Raises:
         KprofError: profiling cannot work; the message is the cause, the hint the fix.
     """
-    preflight.check(preflight.look())
-    return find.find(explicit)
+    named = find.find(explicit) if explicit is not None else None
+    audited = preflight(Machine(python=python or sys.executable), named)
+    report = result(audited)
+    if report.cause is not None:
+        raise refusal(report.cause)
+    if not quiet:
+        _warn(report)
+    return named or found_ncu(audited) or find.find()
+
+
+def refusal(cause: CheckResult) -> KprofError:
+    """Return a check's error as one of kprof's own: cause, fix, and where there is more."""
+    kind = CountersForbidden if cause.check in COUNTERS else NotReady
+    hint = _hint(cause.remedy) if cause.remedy else MORE
+    return kind(f"{cause.message} ({cause.check})", hint=hint)
+
+
+def _hint(fix: Fix) -> str:
+    if fix.who != "host":
+        return f"{fix_line(fix)}; {MORE}"
+    commands = " && ".join(one_line(command) for command in fix.commands)
+    return f"for {WHO[fix.who]}: {commands or one_line(fix.text)}; kprof doctor has a text to send"
 
 
 def advised(error: KprofError) -> KprofError:
     """Return an error of ncu's with the fix for this machine, where the doctor has one."""
-    return error
+    if not isinstance(error, CountersForbidden):
+        return error
+    report = result(after_refusal(Machine(), error.message))
+    errors = {item.check: item for item in report.of("error")}
+    known = next((errors[name] for name in COUNTERS if name in errors), None)
+    if known is None or known.remedy is None:
+        return error
+    return CountersForbidden(error.message, hint=_hint(known.remedy))
+
+
+def _warn(report: DoctorReport) -> None:
+    for item in report.of("warning"):
+        click.echo(f"Warning: {item.message} ({item.check})", err=True)

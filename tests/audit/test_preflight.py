@@ -1,98 +1,181 @@
+"""What ``kprof profile`` checks before the target starts, on file trees made for the purpose."""
+
 from __future__ import annotations
 
+import json
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from kprof.collect import preflight
-from kprof.errors import CountersForbidden, DriverMissing
+from kprof.audit.preflight import BUDGET_S, PROBES, after_refusal, found_ncu, preflight
+from kprof.audit.probes.machine import Machine
+from kprof.audit.probes.run import tasks
+from kprof.cli.preflight import advised, refusal
+from kprof.collect.find import Ncu
+from kprof.doctor_result import DoctorReport, result
+from kprof.errors import CountersForbidden, KprofError, NcuFailed, NotReady
+from kprof.process import Completed
 
 NO_CAPABILITIES = "0000000000000000"
 SYS_ADMIN = f"{1 << 21:016x}"
 PERFMON = f"{1 << 38:016x}"
 DOCKER_DEFAULT = "00000000a80425fb"
+VERSION = (
+    "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.95.05  Release Build\n"
+    "GCC version:  gcc version 13.3.0\n"
+)
+LIBCUDA = "/usr/lib/x86_64-linux-gnu/libcuda.so.580.95.05"
+NCU = b"NVIDIA (R) Nsight Compute Command Line Profiler\nVersion 2025.3.1.0 (build 36398880)\n"
 
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
     """A machine with a driver that restricts the counters, seen by a plain user."""
-    put(tmp_path, "proc/driver/nvidia/version", "NVRM version: NVIDIA UNIX 580.95\nGCC\n")
+    put(tmp_path, "proc/driver/nvidia/version", VERSION)
     put(tmp_path, "proc/driver/nvidia/params", "Foo: 2\nRmProfilingAdminOnly: 1\nBar: 0\n")
-    put(tmp_path, "proc/self/status", f"Name:\tx\nCapEff:\t{NO_CAPABILITIES}\n")
+    put(tmp_path, "proc/modules", "nvidia_uvm 1 0 - Live 0x0\nnvidia 1 1 nvidia_uvm, Live 0x0\n")
+    status(tmp_path, NO_CAPABILITIES)
+    for name in ("nvidiactl", "nvidia0", "nvidia-uvm"):
+        put(tmp_path, f"dev/{name}", "")
+    put(tmp_path, "usr/local/cuda/bin/ncu", "").chmod(0o755)
+    (tmp_path / "tmp").mkdir()
+    (tmp_path / "root").mkdir()
     return tmp_path
 
 
-def put(root: Path, name: str, text: str) -> None:
+def put(root: Path, name: str, text: str) -> Path:
     path = root / name
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text)
+    return path
 
 
-def hint(root: Path) -> str:
-    with pytest.raises((CountersForbidden, DriverMissing)) as caught:
-        preflight.check(preflight.look(root))
-    assert caught.value.hint is not None
-    assert "\n" not in caught.value.hint
-    return caught.value.hint
+def status(root: Path, capabilities: str, user: int = 1000) -> None:
+    text = f"Name:\tx\nUid:\t{user}\t{user}\t{user}\t{user}\nCapEff:\t{capabilities}\n"
+    put(root, "proc/self/status", text)
+
+
+def machine(root: Path, libcuda: str | None = LIBCUDA) -> Machine:
+    """A machine on which ncu and libcuda answer and nothing else can be started."""
+
+    def run(argv: Sequence[str], _environ: object, _timeout: float) -> Completed | None:
+        if any(word.endswith("libcuda_child.py") for word in argv):
+            code = {"init_code": 0} if libcuda else {}
+            return Completed(0, json.dumps({"path": libcuda, **code}).encode(), b"")
+        known = argv[0].endswith("/ncu") and argv[1] == "--version"
+        return Completed(0, NCU, b"") if known else None
+
+    return Machine(root=root, environ={"HOME": "/root"}, runner=run)
+
+
+def report(root: Path, libcuda: str | None = LIBCUDA) -> DoctorReport:
+    return result(preflight(machine(root, libcuda)))
+
+
+def stopped(root: Path, libcuda: str | None = LIBCUDA) -> KprofError:
+    found = report(root, libcuda)
+    assert found.cause is not None, found.of("unknown")
+    error = refusal(found.cause)
+    assert error.hint is not None
+    assert "\n" not in error.message + error.hint
+    return error
 
 
 def test_plain_user_on_a_restricted_machine_is_stopped(root: Path) -> None:
-    with pytest.raises(CountersForbidden, match="ERR_NVGPUCTRPERM"):
-        preflight.check(preflight.look(root))
-    assert "sudo" in hint(root)
-    assert "NVreg_RestrictProfilingToAdminUsers=0" in hint(root)
+    error = stopped(root)
+    assert isinstance(error, CountersForbidden)
+    assert "(ncu.perm)" in error.message
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in str(error.hint)
+    assert "sudo" in str(error.hint)
 
 
 @pytest.mark.parametrize("capabilities", [SYS_ADMIN, PERFMON, "000001ffffffffff"])
 def test_privileged_user_may(root: Path, capabilities: str) -> None:
-    put(root, "proc/self/status", f"CapEff:\t{capabilities}\n")
-    preflight.check(preflight.look(root))
+    status(root, capabilities)
+    assert report(root).primary is None
 
 
 def test_unrestricted_machine_lets_everyone(root: Path) -> None:
     put(root, "proc/driver/nvidia/params", "RmProfilingAdminOnly: 0\n")
-    preflight.check(preflight.look(root))
+    assert report(root).primary is None
 
 
-@pytest.mark.parametrize("mark", [".dockerenv", "run/.containerenv"])
-def test_root_in_a_container_needs_the_capability(root: Path, mark: str) -> None:
-    put(root, mark, "")
-    put(root, "proc/self/status", f"CapEff:\t{DOCKER_DEFAULT}\n")
-    assert "--cap-add=SYS_ADMIN" in hint(root)
-
-
-def test_container_known_by_its_cgroup(root: Path) -> None:
-    put(root, "proc/1/cgroup", "0::/kubepods/besteffort/pod1\n")
-    assert preflight.look(root).container
+def test_root_in_a_container_needs_the_capability(root: Path) -> None:
+    put(root, ".dockerenv", "")
+    status(root, DOCKER_DEFAULT, user=0)
+    error = stopped(root)
+    assert isinstance(error, CountersForbidden)
+    assert "--cap-add=SYS_ADMIN" in str(error.hint)
+    assert "the admin of the host" in str(error.hint)
 
 
 @pytest.mark.parametrize("gone", ["proc/driver/nvidia/params", "proc/self/status"])
-def test_unknown_is_not_an_error(root: Path, gone: str) -> None:
+def test_unknown_stops_nobody(root: Path, gone: str) -> None:
     (root / gone).unlink()
-    preflight.check(preflight.look(root))
+    assert report(root).primary is None
 
 
-def test_no_driver(tmp_path: Path) -> None:
-    with pytest.raises(DriverMissing, match="no NVIDIA driver"):
-        preflight.check(preflight.look(tmp_path))
-    assert "kprof analyze" in hint(tmp_path)
-    put(tmp_path, ".dockerenv", "")
-    assert "--gpus all" in hint(tmp_path)
+def test_no_driver(root: Path) -> None:
+    for name in ("proc/driver/nvidia/version", "proc/driver/nvidia/params", "dev/nvidiactl",
+                 "dev/nvidia0", "dev/nvidia-uvm"):  # fmt: skip
+        (root / name).unlink()
+    put(root, "proc/modules", "ext4 1 0 - Live 0x0\n")
+    error = stopped(root, libcuda=None)
+    assert isinstance(error, NotReady)
+    assert "no NVIDIA driver is installed" in error.message
 
 
-@pytest.mark.parametrize("device", ["dev/nvidiactl", "dev/dxg"])
-def test_a_device_proves_a_driver(tmp_path: Path, device: str) -> None:
-    put(tmp_path, device, "")
-    preflight.check(preflight.look(tmp_path))
+def test_a_stub_in_the_place_of_the_driver(root: Path) -> None:
+    error = stopped(root, libcuda="/usr/local/cuda/lib64/stubs/libcuda.so")
+    assert "(env.stub_libcuda)" in error.message
 
 
-def test_windows_has_its_own_switch(root: Path) -> None:
-    put(root, "dev/dxg", "")
-    assert "NVIDIA Control Panel" in hint(root)
+def test_without_ncu_it_says_how_to_get_one(root: Path) -> None:
+    put(root, "proc/driver/nvidia/params", "RmProfilingAdminOnly: 0\n")
+    (root / "usr/local/cuda/bin/ncu").unlink()
+    error = stopped(root)
+    assert "(ncu.missing)" in error.message
+    assert "Install Nsight Compute" in str(error.hint)
 
 
-def test_takes_milliseconds(root: Path) -> None:
-    began = time.perf_counter()
-    preflight.look(root)
-    assert time.perf_counter() - began < 0.1
+def test_the_ncu_that_was_named_counts(root: Path) -> None:
+    put(root, "proc/driver/nvidia/params", "RmProfilingAdminOnly: 0\n")
+    (root / "usr/local/cuda/bin/ncu").unlink()
+    named = Ncu(Path("/opt/mine/ncu"), "2025.3.1.0")
+    found = preflight(machine(root), named)
+    assert found.primary is None
+    assert found_ncu(found) == named
+
+
+def test_the_ncu_it_saw_need_not_be_asked_again(root: Path) -> None:
+    found = found_ncu(preflight(machine(root)))
+    assert found == Ncu(Path("/usr/local/cuda/bin/ncu"), "2025.3.1.0")
+
+
+def test_the_probes_are_some_of_the_audit_and_none_is_slow_by_nature() -> None:
+    assert {task.name for task in tasks()} > PROBES
+    assert not PROBES & {"nvidia_smi", "nvml", "torch", "torch_import", "kernel_log", "services"}
+
+
+def test_a_machine_that_does_not_answer_costs_less_than_a_second(root: Path) -> None:
+    def hang(_argv: object, _environ: object, timeout: float) -> Completed | None:
+        time.sleep(timeout)
+        return Completed(-9, b"", b"", timed_out=True)
+
+    began = time.monotonic()
+    preflight(Machine(root=root, environ={}, runner=hang))
+    assert time.monotonic() - began < BUDGET_S + 0.5
+
+
+def test_ncus_refusal_gets_the_fix_for_this_machine(root: Path) -> None:
+    said = "ERR_NVGPUCTRPERM - The user does not have permission to access NVIDIA GPU counters"
+    (root / "proc/driver/nvidia/params").unlink()
+    errors = {item.check: item for item in result(after_refusal(machine(root), said)).of("error")}
+    assert "NVreg_RestrictProfilingToAdminUsers=0" in str(errors["ncu.perm"].remedy)
+
+
+def test_other_failures_stay_as_they_are() -> None:
+    error = NcuFailed("the disk is full", hint="free space")
+    assert advised(error) is error

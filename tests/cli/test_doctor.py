@@ -24,7 +24,7 @@ HEAVY = ("pandas", "plotly", "torch", "ncu_report", "numpy")
 
 
 def doctor(
-    *args: str | Path, stdin: bytes | None = None, **env: str
+    *args: str | Path, stdin: bytes | None = None, env: dict[str, str] | None = None
 ) -> subprocess.CompletedProcess[str]:
     done = subprocess.run(
         [KPROF, "doctor", *args],
@@ -32,7 +32,7 @@ def doctor(
         capture_output=True,
         timeout=120,
         check=False,
-        env={**os.environ, "COLUMNS": "100", **env},
+        env={**os.environ, "COLUMNS": "100", **(env or {})},
     )
     said = subprocess.CompletedProcess(
         done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
@@ -164,7 +164,7 @@ def test_a_saved_snapshot_tells_neither_home_nor_secrets(tmp_path: Path) -> None
     saved = tmp_path / "snapshot.json"
     home = "/home/margarethe"
     env = {"HOME": home, "USER": "margarethe", "CUDA_HOME": f"{home}/cuda", "TMPDIR": home}
-    doctor("--save", saved, "--html", tmp_path / "a.html", **env)
+    doctor("--save", saved, "--html", tmp_path / "a.html", env=env)
     assert "margarethe" not in saved.read_text()
     assert "~/cuda" in saved.read_text()
 

@@ -209,7 +209,8 @@ def test_every_text_may_be_hostile(audit: Callable[..., Result], path: Path, esc
 def test_the_matrix_takes_anything(audit: Callable[..., Result]) -> None:
     facts = json.loads(SCENARIOS[0].read_text())["facts"]
     for way in random.Random(1).sample(list(places(facts)), 12):  # noqa: S311
-        for odd in ("\x1b[2J</script>", [], 1e308):
+        oddities: tuple[Any, ...] = ("\x1b[2J</script>", [], 1e308)
+        for odd in oddities:
             shown = audit(replaced(facts, way, odd), "--matrix")
             assert shown.exit_code == 0
             assert all(line.isprintable() for line in shown.stdout.splitlines())

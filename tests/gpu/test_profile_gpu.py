@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from kprof.collect import find, preflight
+from kprof.cli import preflight
 from kprof.errors import KprofError
 
 pytestmark = pytest.mark.gpu
@@ -29,8 +29,7 @@ REPORT = {"report.html", "report.json", "report.ncu-rep"}
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the test's program and library; skips where they cannot be built or run."""
     try:
-        preflight.check(preflight.look())
-        find.find()
+        preflight.ready()
     except KprofError as error:
         pytest.skip(f"no profiling here: {error}")
     nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
@@ -204,7 +203,7 @@ def running(steps: str) -> Iterator[Callable[..., subprocess.Popen[str]]]:
         )
         children.append(child)
         folder, deadline = Path("kprof-steps"), time.monotonic() + 60
-        while sum(p.read_text().count("passes") for p in folder.glob(".kprof-*/ncu.log")) < 4:
+        while sum(p.read_text().count("passes") for p in folder.glob(".kprof-*/*.log")) < 4:
             assert child.poll() is None, child.communicate()
             assert time.monotonic() < deadline
             time.sleep(0.1)
