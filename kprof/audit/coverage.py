@@ -59,7 +59,7 @@ def _listed(facts: Facts) -> tuple[tuple[str, ...], str | None] | None:
     if archs:
         return tuple(derive.brief(one, 20) for one in archs[:64]), None
     release = matrix.torch_release(facts.text("torch.version") or "")
-    machine = facts.text("os.arch")
+    machine = derive.machine(facts)
     if release is None or machine is None:
         return None
     fact = matrix.wheel_archs(release.version, label(facts), machine)

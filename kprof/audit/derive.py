@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
 
 from packaging.version import InvalidVersion, Version
 
@@ -17,6 +19,9 @@ from kprof.audit.facts import Facts
 # nvidia-smi's table header, before and since R610 (KMD/UMD).
 SMI_DRIVER = re.compile(r"(?:Driver|KMD) Version:\s*([\d.]+)")
 SMI_CUDA = re.compile(r"CUDA(?:\s+UMD)?\s+Version:\s*([\d.]+)")
+
+_LINES_KEPT = 20_000  # of a log; probes keep far fewer
+_NAME = 200  # characters of a GPU's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +118,7 @@ def gpus(facts: Facts) -> tuple[Gpu, ...] | None:
     if listed is None:
         return None
     return tuple(
-        Gpu(gpu.text("name") or "", capability(gpu.text("compute_capability")), gpu)
+        Gpu((gpu.text("name") or "")[:_NAME], capability(gpu.text("compute_capability")), gpu)
         for gpu in listed
     )
 
@@ -169,8 +174,9 @@ def values(facts: Facts, *names: str) -> tuple[str, ...]:
 
 
 def brief(text: str, length: int = 120) -> str:
-    """Return a text from the snapshot as part of one line: no line breaks, cut when long."""
-    line = " ".join(text[: 4 * length].split())
+    """Return a text from the snapshot as part of one line: no control characters, cut when long."""
+    plain = "".join(one if one.isprintable() else " " for one in text[: 4 * length])
+    line = " ".join(plain.split())
     return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
@@ -181,7 +187,8 @@ def _shown(facts: Facts, name: str) -> str:
     return brief(value if isinstance(value, str) else json.dumps(value, default=str), 200)
 
 
-def _lines(facts: Facts) -> list[str]:
+@lru_cache(maxsize=2)  # every check asks for them
+def _lines(facts: Facts) -> tuple[str, ...]:
     texts = [
         facts.text("log"),
         facts.text("driver.nvidia_smi_error"),
@@ -190,9 +197,10 @@ def _lines(facts: Facts) -> list[str]:
         facts.text("torch.import_error"),
         _said_by_cuinit(facts),
         _said_by_torch(facts),
-        *(facts.texts("driver.dmesg") or ()),
+        *(facts.texts("driver.dmesg") or ())[-_LINES_KEPT:],
     ]
-    return [line for text in texts if text for line in text.splitlines()]
+    lines = (line for text in texts if text for line in text.splitlines())
+    return tuple(islice(lines, _LINES_KEPT))
 
 
 def _said_by_cuinit(facts: Facts) -> str | None:
@@ -208,6 +216,17 @@ def _said_by_torch(facts: Facts) -> str | None:
         return None
     text = facts.text("torch.cuda_error.text") or facts.text("torch.cuda_error.name") or ""
     return f"CUDA error: {brief(text)} (error {code:.0f})"
+
+
+def machine(facts: Facts) -> str | None:
+    """Return the processor's architecture by its name on Linux: ``x86_64`` or ``aarch64``."""
+    name = facts.text("os.arch")
+    return {"amd64": "x86_64", "arm64": "aarch64"}.get(name.lower(), name) if name else None
+
+
+def driver_system(facts: Facts) -> str:
+    """Return whose numbers the driver has: WSL's driver is the one of Windows."""
+    return "windows" if wsl(facts) or facts.text("os.system") == "windows" else "linux"
 
 
 def in_container(facts: Facts) -> str | None:

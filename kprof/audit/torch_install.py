@@ -30,7 +30,7 @@ def install_torch(facts: Facts) -> Remedy:
     """
     if needs_jetson_wheel(facts):
         return jetson_torch(facts)
-    machine = facts.text("os.arch")
+    machine = derive.machine(facts)
     if machine is None:
         return Remedy(f"Choose the build for this driver and GPU on {SELECTOR}")
     found = fitting(facts)
@@ -118,10 +118,10 @@ def _builds(
     return matrix.fitting_wheels(
         derive.driver_version(facts),
         capability,
-        facts.text("os.arch") or "",
+        derive.machine(facts) or "",
         python=facts.text("python.version"),
         torch=release,
-        system="windows" if derive.wsl(facts) else "linux",
+        system=derive.driver_system(facts),
     )
 
 
@@ -146,7 +146,7 @@ def _none_fits(facts: Facts, machine: str) -> Remedy:
         capability,
         machine,
         facts.text("python.version"),
-        "windows" if derive.wsl(facts) else "linux",
+        derive.driver_system(facts),
     )
     release = matrix.torch_release(wanted[0])
     against = matrix.misfit(release, wanted[1], host) if release else None

@@ -86,6 +86,11 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "env.cuda_visible_devices_hides", "warning",
         machine(gpus=[A100, A100], env={"CUDA_VISIBLE_DEVICES": "0,7,1"}),
     ),
+    "the list ends where it is wrong, and the program asked for more": (
+        "env.cuda_visible_devices_hides", "error",
+        machine(gpus=[A100], env={"CUDA_VISIBLE_DEVICES": "0,1,2,3"},
+                log="RuntimeError: CUDA error: invalid device ordinal"),
+    ),
     "all of them": (
         "env.cuda_visible_devices_hides", "ok",
         machine(gpus=[A100, A100], env={"CUDA_VISIBLE_DEVICES": "1, 0"}),
@@ -136,6 +141,12 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
         machine(torch=CU121, env={"LD_LIBRARY_PATH": TOOLKIT}, loaded_libraries=loaded(
             libcudart=OWN_CUDART, libcufft=(f"{TOOLKIT}/libcufft.so.11", "11.0"))),
     ),
+    "everything from a toolkit that is not torch's": (
+        "env.ld_library_path_shadow", "error",
+        machine(torch=CU121, env={"LD_LIBRARY_PATH": "/usr/local/cuda-11.8/lib64"},
+                loaded_libraries=loaded(libcublas=(
+                    "/usr/local/cuda-11.8/lib64/libcublas.so.11", "11.8"))),
+    ),
     "everything from the toolkit": (
         "env.ld_library_path_shadow", "ok",
         machine(env={"LD_LIBRARY_PATH": TOOLKIT}, loaded_libraries=loaded(
@@ -172,6 +183,11 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "a list": (
         "env.cuda_home_missing", "error",
         machine(env={"CUDA_HOME": ":/usr/local/cuda"}, toolkits=[toolkit("12.4")]),
+    ),
+    "an environment without nvcc": (
+        "env.cuda_home_missing", "error",
+        machine(env={"CUDA_HOME": "/opt/conda/envs/a"}, toolkits=[],
+                log="/bin/sh: 1: /opt/conda/envs/a/bin/nvcc: not found"),
     ),
     "a directory that is gone": (
         "env.cuda_home_missing", "warning",

@@ -227,6 +227,37 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "a torch without cuDNN": (
         "torch.cudnn_shadowed", "skipped", machine(torch={**CPU, "cudnn": None})
     ),
+    "a newer minor cuDNN from elsewhere, and a crash": (
+        "torch.cudnn_shadowed", "error",
+        machine(torch=CU126, log="RuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED",
+                loaded_libraries={"libcudnn": [library("/usr/lib/libcudnn.so.9", "9.7.0")]}),
+    ),
+    # --- NCCL ------------------------------------------------------------------------------------
+    "two NCCLs": (
+        "torch.nccl_shadowed", "error",
+        machine(torch=CU126, loaded_libraries={"libnccl": [
+            library(f"{SITE}/nvidia/nccl/lib/libnccl.so.2", "2.26.2"),
+            library("/usr/lib/libnccl.so.2", "2.18.5")]}),
+    ),
+    "an older NCCL": (
+        "torch.nccl_shadowed", "warning",
+        machine(torch=CU126, loaded_libraries={"libnccl": [library("/usr/lib/libnccl.so.2", "2.18.5")]}),
+    ),
+    "an older NCCL, and a symbol is missing": (
+        "torch.nccl_shadowed", "error",
+        machine(torch=CU126, log="ImportError: libtorch_cuda.so: undefined symbol: ncclCommSplit",
+                loaded_libraries={"libnccl": [library("/usr/lib/libnccl.so.2", "2.18.5")]}),
+    ),
+    "a newer NCCL": (
+        "torch.nccl_shadowed", "ok",
+        machine(torch=CU126, loaded_libraries={"libnccl": [library("/usr/lib/libnccl.so.2", "2.28.9")]}),
+    ),
+    "NCCL of a build whose pin is not known": (
+        "torch.nccl_shadowed", "ok",
+        machine(torch=torch("2.7.0+cu118", "11.8"),
+                loaded_libraries={"libnccl": [library("/usr/lib/libnccl.so.2", "2.18.5")]}),
+    ),
+    "NCCL not looked at": ("torch.nccl_shadowed", "unknown", machine(torch=CU126)),
     # --- extensions -----------------------------------------------------------------------------
     "an extension for CUDA 12 under 13": (
         "torch.ext_cuda_major_mismatch", "error",
@@ -298,6 +329,20 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "a CPU build on JetPack 5": (
         "jetson.generic_wheel", "error",
         machine(os={"arch": "aarch64", "jetson": "L4T R35.4.1"}, torch=CPU),
+    ),
+    "PyPI's build without CUDA, without a label": (
+        "jetson.generic_wheel", "error",
+        machine(os={"arch": "aarch64", "jetson": "JetPack 5.1"}, torch=torch("2.4.1", None)),
+    ),
+    "a build of a newer CUDA than the board's": (
+        "jetson.generic_wheel", "error",
+        machine(os={"arch": "aarch64", "jetson": "JetPack 6.2"}, torch=torch("2.11.0", "13.0"),
+                driver=driver("540.4.0", "12.6")),
+    ),
+    "a build of the board's index, without a label": (
+        "jetson.generic_wheel", "ok",
+        machine(os={"arch": "aarch64", "jetson": "JetPack 6.2"}, torch=torch("2.8.0", "12.6"),
+                driver=driver("540.4.0", "12.6")),
     ),
     "NVIDIA's build": (
         "jetson.generic_wheel", "ok",
@@ -432,6 +477,16 @@ def test_every_gpu_of_the_machine_is_served() -> None:
     assert "torch==2.8.0 --index-url https://download.pytorch.org/whl/cu128" in command(
         "torch.cpu_only", facts
     )
+
+
+def test_windows_gets_a_build_as_its_own_numbers_ask() -> None:
+    facts = machine(
+        os={"system": "windows", "arch": "AMD64"},
+        gpus=[RTX_4090],
+        driver=driver("566.36", "12.7"),
+        torch=CPU,
+    )
+    assert command("torch.cpu_only", facts).endswith("https://download.pytorch.org/whl/cu126")
 
 
 def test_a_jetson_gets_its_own_index() -> None:

@@ -31,6 +31,7 @@ MODULES = (
     "torch_build",
     "torch_libraries",
     "torch_import",
+    "nccl",
     "wheels",
     "install",
     "triton",

@@ -133,13 +133,15 @@ def _hidden(facts: Facts, value: str, first: str, shown: int, count: int | None)
     why = f"{derive.brief(first)!r} is no GPU here" if first else "it is empty"
     setting = f"CUDA_VISIBLE_DEVICES={derive.brief(value)}"
     evidence = derive.values(facts, "env.CUDA_VISIBLE_DEVICES", "gpus")
-    if shown:
+    failed = gpustate.error_logged(facts, 101, f"{_ORDINAL_LOGGED}|No CUDA GPUs are available")
+    if shown and failed is None:
         message = f"{setting} shows only its first {shown} of {gpus}: {why}"
         return Verdict("warning", message, evidence, _show_gpus(facts), _ENVIRONMENT_VARIABLES)
+    hides = f"shows only its first {shown} of {gpus}" if shown else f"hides {gpus} from CUDA"
     return Verdict(
         "error",
-        f"{setting} hides {gpus} from CUDA: {why}",
-        evidence,
+        f"{setting} {hides}: {why}",
+        (*evidence, *([failed] if failed else ())),
         _show_gpus(facts),
         _ENVIRONMENT_VARIABLES,
     )
@@ -202,13 +204,16 @@ def ld_library_path_shadow(facts: Facts) -> Verdict:
 
 
 def _foreign(facts: Facts, entries: tuple[str, ...]) -> list[derive.Library]:
-    """Return the toolkit's libraries loaded beside the wheel's own; [] where all agree."""
+    """Return the toolkit's libraries that are loaded in place of the wheel's own.
+
+    They show by the wheel's other libraries beside them, or by a version that is not torch's. An
+    image whose torch was built on its toolkit loads everything from there, and all agrees.
+    """
     known = [one for one in derive.loaded(facts) or () if _stem(one.name) in _TOOLKIT_LIBRARIES]
     own = [one for one in known if _is_own(one.path, facts)]
-    if not own:
-        return []
     roots = tuple(f"{one.rstrip('/')}/" for one in entries)
-    return [one for one in known if one not in own and one.path.startswith(roots)]
+    foreign = [one for one in known if one not in own and one.path.startswith(roots)]
+    return foreign if own or any(_misfits(facts, one) for one in foreign) else []
 
 
 def _stem(name: str) -> str:

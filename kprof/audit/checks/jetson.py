@@ -48,5 +48,14 @@ def generic_wheel(facts: Facts) -> Verdict:
 
 
 def _is_generic(facts: Facts) -> bool:
-    """Say whether the local version is one of PyTorch's own: NVIDIA's are ``nv24.8`` or a hash."""
-    return label(facts) == "cpu" or matrix.cuda_of(label(facts)) is not None
+    """Say whether it is one of PyTorch's own builds; NVIDIA's are labelled ``nv24.8`` or a hash.
+
+    PyPI's builds without CUDA may have no label, and NVIDIA's are of the board's CUDA.
+    """
+    if label(facts) == "cpu" or matrix.cuda_of(label(facts)) is not None:
+        return True
+    if label(facts):
+        return False
+    torch, board = derive.torch_cuda(facts), derive.driver_cuda(facts)
+    newer = torch is not None and board is not None and torch[0] > board[0]
+    return newer or facts.absent("torch.cuda")

@@ -87,7 +87,12 @@ def _use_other(facts: Facts) -> Remedy | None:
     )
 
 
-@check("ncu.chip_unsupported", "ncu knows the GPU", hurts=("profile",), explains=("ncu.prepare",))
+@check(
+    "ncu.chip_unsupported",
+    "ncu knows the GPU",
+    hurts=("profile",),
+    explains=("ncu.prepare", "ncu.lib", "ncu.no_kernels"),
+)
 def chip_unsupported(facts: Facts) -> Verdict:
     """An ncu older than the GPU does not know it, and a new one drops the oldest GPUs."""
     line = said.line(facts, "ncu.chip_unsupported")

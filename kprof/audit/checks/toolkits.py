@@ -20,7 +20,8 @@ from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 _HOME_LOGGED = (
     r"CUDA_HOME environment variable is not set|CUDA_HOME (?:is )?not (?:set|found|defined)"
     r"|CUDA_HOME does not exist|(?:find|locate) CUDA_HOME|CUDA_HOME.{0,20}\bNone\b"
-    r"|No such file or directory: '[^'\n]{0,200}/bin/nvcc'|CUDA_TOOLKIT_ROOT_DIR not found"
+    r"|No such file or directory: '[^'\n]{0,200}/bin/nvcc'"
+    r"|\S/bin/nvcc['\"]?: (?:No such file|not found)|CUDA_TOOLKIT_ROOT_DIR not found"
     r"|Could NOT find CUDA(?:Toolkit)?\b"
 )
 _MISMATCH_LOGGED = r"detected CUDA version \([\d.]+\) mismatches the version"

@@ -21,6 +21,7 @@ _CUDNN_LOGGED = (
     r"|libcudnn[\w.]{0,40}: (?:undefined symbol|version)|undefined symbol: cudnn"
     r"|could not load library libcudnn"
 )
+_CUDNN_CRASHED = r"segmentation fault|core dumped|CUDNN_STATUS_[A-Z]"
 _CUDNN_NUMBERS = (
     r"compiled against \((\d+), (\d+), (\d+)\) but found runtime version \((\d+), (\d+), (\d+)\)"
 )
@@ -59,6 +60,10 @@ def cudnn_shadowed(facts: Facts) -> Verdict:
     if built and versions and not _serves(max(versions), built):
         message = f"torch is built with cuDNN {_dotted(built)} and loads {_dotted(max(versions))}"
         return _cudnn_wrong(facts, message, libraries, line)
+    crash = derive.logged(facts, _CUDNN_CRASHED)
+    if crash and built and versions and max(versions) != built and not _from_wheel(libraries):
+        message = f"torch is built with cuDNN {_dotted(built)} and loads {_dotted(max(versions))}"
+        return _cudnn_wrong(facts, message, libraries, crash)
     if line:
         return _cudnn_wrong(facts, _cudnn_said(line), libraries, line)
     if facts.absent("torch.cudnn"):
@@ -70,6 +75,10 @@ def cudnn_shadowed(facts: Facts) -> Verdict:
 
 def _serves(found: tuple[int, ...], built: tuple[int, ...]) -> bool:
     return found[0] == built[0] and found[1] >= built[1]
+
+
+def _from_wheel(libraries: list[derive.Library]) -> bool:
+    return all("-packages/" in one.path for one in libraries)
 
 
 def _dotted(version: tuple[int, ...]) -> str:

@@ -24,7 +24,12 @@ _JITLINK_LOGGED = r"__nvJitLink\w{0,40}"
     "wheels.duplicate_nvidia",
     "NVIDIA packages installed twice",
     hurts=("run", "profile"),
-    explains=("torch.import_error", "torch.cudnn_shadowed", "wheels.older_than_pinned"),
+    explains=(
+        "torch.import_error",
+        "torch.cudnn_shadowed",
+        "torch.nccl_shadowed",
+        "wheels.older_than_pinned",
+    ),
 )
 def duplicate_nvidia(facts: Facts) -> Verdict:
     """NCCL and cuDNN of two CUDA major versions own the same file; the last one installed wins."""
