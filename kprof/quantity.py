@@ -16,12 +16,20 @@ class Way:
     """One way to get a quantity.
 
     Attributes:
-        metrics: ncu metric names, all needed.
+        metrics: names of single values, all needed: ncu's, or ``kprof__`` totals that the reader
+            makes of a metric with many values.
         combine: their values in that order to the quantity's value.
+        asked: what to ask ncu for instead of ``metrics``, where those are kprof's own.
     """
 
     metrics: tuple[str, ...]
     combine: Callable[..., float]
+    asked: tuple[str, ...] = ()
+
+    @property
+    def collects(self) -> tuple[str, ...]:
+        """What ncu has to measure for this way."""
+        return self.asked or self.metrics
 
 
 @dataclass(frozen=True)
@@ -32,7 +40,7 @@ class Quantity:
         name: short name used in evidence and in "skipped: missing ...".
         meaning: one line.
         unit: SI base unit, ``%``, or empty for a plain ratio or count.
-        ways: in order of preference; the first one's metrics are what kprof collects.
+        ways: in order of preference; what the first one needs is what kprof collects.
         collected: False for quantities that kprof reads where a report has them but does not
             itself collect because they cost too many passes.
     """

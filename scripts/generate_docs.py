@@ -19,7 +19,7 @@ from kprof.analysis import Analysis
 from kprof.audit import Facts, matrix, table
 from kprof.audit.standing import standing
 from kprof.export import to_dict
-from kprof.quantity import Quantity
+from kprof.quantity import Quantity, Way
 from kprof.rule import registry
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -247,8 +247,14 @@ def _row(quantity: Quantity) -> str:
 def _ways(quantity: Quantity) -> str:
     if isinstance(quantity, metrics.Largest):
         return f"the largest of {len(quantity.ways)} units, see below"
-    ways = (" with ".join(f"`{name}`" for name in way.metrics) for way in quantity.ways)
-    return "; ".join(dict.fromkeys(ways)) + ("" if quantity.collected else " (never asked for)")
+    ways = dict.fromkeys(map(_way, quantity.ways))
+    return "; ".join(ways) + ("" if quantity.collected else " (never asked for)")
+
+
+def _way(way: Way) -> str:
+    read = " with ".join(f"`{name}`" for name in way.metrics)
+    asked = " with ".join(f"`{name}`" for name in way.asked)
+    return f"{read} out of {asked}" if asked else read
 
 
 def _shortened(value: Any, shown: int | None = None) -> Any:

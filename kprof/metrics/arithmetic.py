@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 
+from kprof.metrics import opcodes
 from kprof.metrics.execution import NS
 from kprof.quantity import Quantity, Way, plain
 
 
 def _thread_instructions(operation: str) -> Quantity:
     counter = f"smsp__sass_thread_inst_executed_op_{operation}_pred_on.sum"
+    mix = Way((opcodes.by_opcode(operation),), float, asked=(opcodes.THREAD_OPCODES,))
     exact = Way((counter,), float)
     rate = Way(
         (
@@ -28,7 +30,7 @@ def _thread_instructions(operation: str) -> Quantity:
         lambda per_cycle, hertz, ns: per_cycle * hertz * ns * NS,
     )
     meaning = f"{operation.upper()} thread instructions executed, predicated-on threads only"
-    return Quantity(f"{operation}_instructions", meaning, "inst", (exact, rate, rate_sm))
+    return Quantity(f"{operation}_instructions", meaning, "inst", (mix, exact, rate, rate_sm))
 
 
 FADD, FMUL, FFMA = (_thread_instructions(op) for op in ("fadd", "fmul", "ffma"))

@@ -165,13 +165,16 @@ class Kernel:
         launch: None for workloads that are not a kernel, or when not recorded.
         nvtx: enclosing push/pop range names, outermost first.
         duration_s: ``gpu__time_duration.sum`` in seconds, None when not measured.
-        metrics: finite values by full ncu metric name, in the report's base units.
+        metrics: finite values by full ncu metric name, in the report's base units; totals that
+            kprof made of the opcode mix have names with ``kprof__``.
         unusable: metric name to reason (``"NaN"``, ``"inf"``, ``"no value"``) for
             metrics the report holds without a usable number.
         breakdowns: throughput metric to the metrics it is the maximum of.
         instructions: SASS instructions with counters, ordered by ``pc``.
         opcodes: warp-level executions by SASS opcode without modifiers.
         opcodes_full: the same with modifiers, e.g. ``HGMMA.64x256x16.F32``.
+        thread_opcodes: executions by threads that were not predicated off, by opcode with
+            modifiers.
         curves: instanced what-if metrics: name to (x, y) points in ascending x.
         opinions: NVIDIA's own rule results.
     """
@@ -190,6 +193,7 @@ class Kernel:
     instructions: tuple[Instruction, ...] = ()
     opcodes: Mapping[str, float] = field(default_factory=dict)
     opcodes_full: Mapping[str, float] = field(default_factory=dict)
+    thread_opcodes: Mapping[str, float] = field(default_factory=dict)
     curves: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
     opinions: tuple[Opinion, ...] = ()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kprof.metrics import opcodes
 from kprof.model.profile import Kernel
 from kprof.reader import values
 from kprof.reader.devices import LAUNCH, Devices, launch
@@ -69,6 +70,8 @@ class Extractor:
         breakdowns = values.breakdowns(action, plan.breakdowns)
         constituents = (part for parts in breakdowns.values() for part in parts)
         metrics, unusable = values.read(action, list(dict.fromkeys((*plan.scalars, *constituents))))
+        by_thread = values.table(action, opcodes.THREAD_OPCODES)
+        metrics |= opcodes.totals(by_thread)
         workload = _WORKLOADS.get(action.workload_type(), "kernel")
         device = self.devices.index(action, names)
         return Kernel(
@@ -85,6 +88,7 @@ class Extractor:
             breakdowns=breakdowns,
             opcodes=values.table(action, _OPCODES),
             opcodes_full=values.table(action, _OPCODES_FULL),
+            thread_opcodes=by_thread,
             curves=self._curves_of(action, device, metrics),
             opinions=opinions(action),
         )
