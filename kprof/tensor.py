@@ -42,6 +42,9 @@ _DEFAULT_TYPE = {
     "BMMA": "int1",
     "BGMMA": "int1",
 }
+# Turing's only floating-point input goes by a name made for all chips.
+_ONE_TYPE = {"fp16_bf16_tf32": "fp16"}
+FIRST_WITH_SPARSITY = 8.0  # compute capability, major
 # ncu's name for the path of each opcode; the others have one path only.
 _PATH = {"HMMA": "hmma", "HGMMA": "hgmma", "IMMA": "imma", "IGMMA": "igmma"}
 
@@ -75,12 +78,14 @@ def peaks(kernel: Kernel) -> dict[str, float]:
     """
     found: dict[str, float] = {}
     slow: dict[str, float] = {}
+    major = kernel.metrics.get("device__attribute_compute_capability_major")
+    never_sparse = major is not None and major < FIRST_WITH_SPARSITY
     for name, value in kernel.metrics.items():
         counted = _counted(name)
         if not counted or not counted[1] or value <= 0.0:
             continue
         kind, path, dense = _parse_path(counted[0])
-        if not dense:
+        if not dense and not never_sparse:
             continue
         if path in {"hmma", "imma"}:
             slow[kind] = max(value, slow.get(kind, 0.0))
@@ -178,4 +183,5 @@ def _parse_path(path: str) -> tuple[str, str, bool]:
     # A generic Hopper peak without a split is the sparse one, twice the dense peak.
     if operation is None and base == path and kind is not None and kind[1] not in {"fp64", "int1"}:
         dense = False
-    return (kind[1] if kind else base), (operation[1] if operation else ""), dense
+    name = kind[1] if kind else base
+    return _ONE_TYPE.get(name, name), (operation[1] if operation else ""), dense

@@ -1,14 +1,18 @@
 """Which metrics to ask ncu for, in as few replay passes as the hardware allows.
 
 The plan is the union of what the rules require, plus what the report itself shows. On an H200
-with ncu 2025.3.1 ``standard`` takes 9 passes and ``quick`` 5, where ``--set full`` takes 38
-(docs/decisions/0005 has the cost of each group). ncu drops names that a chip does not have.
+with ncu 2025.3.1 ``standard`` takes 8 passes and ``quick`` 5, where ``--set full`` takes 38
+(docs/decisions/0005 has the cost of each group).
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kprof import metrics as m
-from kprof.quantity import Quantity
+from kprof.collect import chips
+from kprof.collect.chips import Chip
+from kprof.quantity import Quantity, Way
 from kprof.rule import Rule, registry
 
 # One or more units of every class; together with the rest they share passes. Left out because
@@ -97,9 +101,10 @@ _PEAKS = tuple(
     f"sm__sass_thread_inst_executed_op_{operation}_pred_on.sum.peak_sustained"
     for operation in ("ffma", "dfma", "hfma")
 )
-# Peaks cost no pass. Every spelling of every chip: ncu keeps those it knows.
+# Peaks cost no pass. Every spelling of every chip with sparse matrices: ncu keeps those it knows.
+_TENSOR_PEAK = "sm__ops_path_tensor_{}.sum.peak_sustained"
 _TENSOR_PEAKS = tuple(
-    f"sm__ops_path_tensor_{path}.sum.peak_sustained"
+    _TENSOR_PEAK.format(path)
     for path in (
         "op_hgmma_src_fp16_sparsity_off",
         "op_hgmma_src_bf16_dst_fp32_sparsity_off",
@@ -120,39 +125,199 @@ _TENSOR_PEAKS = tuple(
         "src_fp64",
     )
 )
+# Volta and Turing: where these are the dense peaks. On later chips they are the sparse ones.
+_TENSOR_PEAKS_BEFORE_SPARSITY = tuple(
+    _TENSOR_PEAK.format(path)
+    for path in (
+        "src_fp16_dst_fp32",
+        "src_fp16_dst_fp16",
+        "src_fp16_bf16_tf32_dst_fp32",
+        "src_int8",
+    )
+)
 
 _QUICK = (
     *_CLOCKS,
     *_TRAFFIC,
     *(m.elapsed(base) for base in PLANNED_UNITS),
     *_PEAKS,
-    *_TENSOR_PEAKS,
 )
 _QUICK_SHOWN = (m.ACHIEVED_OCCUPANCY, m.ISSUE_ACTIVE, m.ELIGIBLE_WARPS, m.L1_HIT, m.L2_HIT)
+# Named above under the spellings of today's chips; an older one may have only another way.
+_TRAFFIC_SHOWN = (m.DRAM_BYTES, m.L2_BYTES, m.L1_BYTES, m.L1_PEAK)
+# The same thing under the name of each chip: where one is there, the others are not missed.
+_SPELLINGS = ("l1tex__lsu_writeback_active", "sm__ops_path_tensor")
+
+# ncu's own sections for a GPU or an ncu that the table of metrics does not know. These names are
+# in every release since 2022.1, the oldest whose list was found, under the same identifiers.
+_QUICK_SECTIONS = (
+    "SpeedOfLight",
+    "SpeedOfLight_HierarchicalSingleRooflineChart",
+    "LaunchStats",
+    "Occupancy",
+    "SchedulerStats",
+    "MemoryWorkloadAnalysis",
+)
+_SECTIONS = {
+    "quick": _QUICK_SECTIONS,
+    "standard": (
+        *_QUICK_SECTIONS,
+        "SpeedOfLight_HierarchicalDoubleRooflineChart",
+        "SpeedOfLight_HierarchicalHalfRooflineChart",
+        "SpeedOfLight_HierarchicalTensorRooflineChart",
+        "ComputeWorkloadAnalysis",
+        "MemoryWorkloadAnalysis_Tables",
+        "WarpStateStats",
+        "InstructionStats",
+        "SourceCounters",
+    ),
+    "full": (),  # the set is made of sections
+}
+# By chip and release of ncu: docs/decisions/0005. ``full`` is the set alone.
+MEASURED_PASSES = {("GH100", "2025.3"): {"quick": 5, "standard": 8, "full": 38}}
 
 
-def metrics_for(depth: str, rules: tuple[Rule, ...] | None = None) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to ask ncu for.
+
+    Attributes:
+        metrics: names for ``--metrics``; empty when sections are collected instead.
+        sections: identifiers for ``--section``; empty when metrics are collected. Both are empty
+            for ``full`` where the set has to do alone.
+        notes: what is not collected and why, one sentence each.
+        expected_passes: replay passes as measured for this GPU and ncu, None where nobody did.
+    """
+
+    metrics: tuple[str, ...] = ()
+    sections: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    expected_passes: int | None = None
+
+
+def metrics_for(
+    depth: str, rules: tuple[Rule, ...] | None = None, chip: Chip | None = None
+) -> tuple[str, ...]:
     """Return the metric names to collect at a depth, in a stable order.
 
     Args:
         depth: ``quick`` (utilisation, traffic, occupancy), ``standard`` (every rule fed) or
             ``full`` (ncu's own full set; the names returned are those it lacks).
         rules: rules whose requirements to cover; the whole catalogue when None.
+        chip: the GPU's, to name only what it has; None for every spelling of every chip.
     """
+    return tuple(name for name in _wanted(depth, rules, chip) if _exists(name, chip))
+
+
+def plan_for(
+    depth: str,
+    rules: tuple[Rule, ...] | None = None,
+    capability: str | tuple[int, int] | None = None,
+    ncu_version: str | None = None,
+) -> Plan:
+    """Choose what to ask this ncu for on this GPU.
+
+    Args:
+        depth: as for :func:`metrics_for`.
+        rules: as for :func:`metrics_for`.
+        capability: compute capability, ``"9.0"`` or ``(9, 0)``; None when not known.
+        ncu_version: as ncu prints it, e.g. ``2025.3.1.0``; None when not known.
+
+    Returns:
+        Metrics, or ncu's own sections where the table of metrics does not reach: a GPU it does
+        not have, or an ncu older than any it was made with.
+    """
+    chip = None if capability is None else chips.chip_of(capability)
+    reason = _out_of_reach(capability, chip, ncu_version)
+    if reason is not None:
+        return Plan(sections=_SECTIONS[depth], notes=(reason,))
+    wanted = _wanted(depth, rules, chip)
+    metrics = tuple(name for name in wanted if _exists(name, chip))
+    return Plan(
+        metrics=metrics,
+        notes=_notes(chip, lost(wanted, metrics)),
+        expected_passes=_expected(depth, chip, ncu_version, metrics),
+    )
+
+
+def lost(wanted: tuple[str, ...], metrics: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names that were left out with nothing of the same meaning in their place."""
+    there = {_meaning(name) for name in metrics}
+    return tuple(name for name in wanted if _meaning(name) not in there)
+
+
+def _wanted(depth: str, rules: tuple[Rule, ...] | None, chip: Chip | None) -> tuple[str, ...]:
     if depth == "quick":
-        return _unique((*_QUICK, *_first_ways(_QUICK_SHOWN)))
+        return _unique(
+            (*_QUICK, *_tensor_peaks(chip), *_ask((*_TRAFFIC_SHOWN, *_QUICK_SHOWN), chip))
+        )
     catalogue = registry() if rules is None else rules
     required = [quantity for item in catalogue for quantity in item.requires]
+    shown = (*_TRAFFIC_SHOWN, *_SHOWN, *(q for q in required if _must_be_asked_for(q)))
     return _unique(
         (
             *_QUICK,
+            *_tensor_peaks(chip),
             *(m.elapsed(base) for base in STANDARD_UNITS),
-            *_first_ways((*_SHOWN, *(q for q in required if _must_be_asked_for(q)))),
+            *_ask(shown, chip),
             *_DIVERGENCE,
             *_STALLS,
             *_OPCODES,
         )
     )
+
+
+def _tensor_peaks(chip: Chip | None) -> tuple[str, ...]:
+    sparse = any(_exists(name, chip) for name in _TENSOR_PEAKS)
+    return _TENSOR_PEAKS if sparse else _TENSOR_PEAKS_BEFORE_SPARSITY
+
+
+def _out_of_reach(
+    capability: str | tuple[int, int] | None, chip: Chip | None, ncu_version: str | None
+) -> str | None:
+    """Say why single metrics cannot be chosen, None where they can."""
+    instead = "ncu's own sections are collected instead, in more passes"
+    if ncu_version is not None and chips.too_old(ncu_version):
+        return f"ncu {ncu_version} is older than kprof's table of metrics ({chips.oldest_ncu()}): {instead}"
+    if capability is not None and chip is None:
+        shown = capability if isinstance(capability, str) else ".".join(map(str, capability))
+        return f"compute capability {shown} is not in kprof's table of metrics: {instead}"
+    return None
+
+
+def _notes(chip: Chip | None, missing: tuple[str, ...]) -> tuple[str, ...]:
+    if chip is None or not missing:
+        return ()
+    named = f"{chip.name}, as far as is known" if chip.inferred else chip.name
+    listed = ", ".join(dict.fromkeys(map(_as_family, missing)))
+    return (
+        f"not measured, because compute capability {chip.capability} ({named}) has no such "
+        f"counter: {listed}",
+    )
+
+
+def _expected(
+    depth: str, chip: Chip | None, ncu_version: str | None, metrics: tuple[str, ...]
+) -> int | None:
+    release = ".".join((ncu_version or "").split(".")[:2])
+    measured = MEASURED_PASSES.get((chip.name if chip else "", release), {})
+    # What somebody's own rules need beside the catalogue may cost more.
+    return measured.get(depth) if set(metrics) <= set(metrics_for(depth, chip=chip)) else None
+
+
+def _exists(name: str, chip: Chip | None) -> bool:
+    return chip is None or chip.has(name)
+
+
+def _meaning(name: str) -> str:
+    """Return what several spellings of one thing have in common."""
+    return m.UNIT_CLASS.get(name) or _as_family(name)
+
+
+def _as_family(name: str) -> str:
+    """Return ``sm__ops_path_tensor*.sum.peak_sustained`` for each spelling of that."""
+    prefix = next((prefix for prefix in _SPELLINGS if name.startswith(prefix)), None)
+    return name if prefix is None else f"{prefix}*.{name.partition('.')[2]}"
 
 
 def _must_be_asked_for(quantity: Quantity) -> bool:
@@ -162,13 +327,19 @@ def _must_be_asked_for(quantity: Quantity) -> bool:
     covered = {*_QUICK, *_DIVERGENCE, *_STALLS}
     return not any(
         all(name in covered or name.startswith(("launch__", "device__", "smsp__pcsamp"))
-            for name in way.metrics)
+            for name in way.collects)
         for way in quantity.ways
     )  # fmt: skip
 
 
-def _first_ways(quantities: tuple[Quantity, ...]) -> tuple[str, ...]:
-    return tuple(name for quantity in quantities for name in quantity.ways[0].metrics)
+def _ask(quantities: tuple[Quantity, ...], chip: Chip | None) -> tuple[str, ...]:
+    return tuple(name for item in quantities for name in _way(item, chip).collects)
+
+
+def _way(quantity: Quantity, chip: Chip | None) -> Way:
+    """Return the first way the chip has everything for; the first of all where it has none."""
+    possible = (w for w in quantity.ways if all(_exists(name, chip) for name in w.collects))
+    return next(possible, quantity.ways[0])
 
 
 def _unique(names: tuple[str, ...]) -> tuple[str, ...]:

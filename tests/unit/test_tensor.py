@@ -118,6 +118,25 @@ def test_a_sparse_peak_alone_is_no_roof() -> None:
     assert tensor.peaks(kernel(metrics=sparse)) == {}
 
 
+def test_before_sparsity_every_peak_is_dense() -> None:
+    """A T4's, as its reports hold them: 40,960 per cycle are the published 65 TFLOP/s."""
+    turing = {
+        PEAK.format("src_fp16_bf16_tf32_dst_fp32"): 40960.0,
+        PEAK.format("src_fp16_dst_fp16"): 40960.0,
+        PEAK.format("src_int8"): 81920.0,
+    }
+    major = "device__attribute_compute_capability_major"
+    peaks = {"fp16": 40960.0, "int8": 81920.0}
+    assert tensor.peaks(kernel(metrics=turing | {major: 7.0})) == peaks
+    assert tensor.peaks(kernel(metrics=turing | {major: 8.0})) == {}
+    assert tensor.peaks(kernel(metrics=turing)) == {}
+
+
+def test_turing_has_one_floating_point_input() -> None:
+    counted = {OPS.format("src_fp16_bf16_tf32_dst_fp32"): 5.0}
+    assert tensor.operations(kernel(metrics=counted)) == {"fp16": 5.0}
+
+
 def test_with_one_path_only_there_is_one_roof() -> None:
     ampere = {PEAK.format("op_hmma_src_fp16_dst_fp32_sparsity_off"): 221184.0}
     assert tensor.peaks(kernel(metrics=ampere)) == {"fp16": 221184.0}
