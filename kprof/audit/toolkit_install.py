@@ -69,7 +69,10 @@ def used_by_builds(facts: Facts) -> Toolkit | None:
         return named_toolkit(facts, named)
     version = derive.release(facts.text("nvcc.version"))
     if version and facts.flag("nvcc.on_path") is not False:
-        return Toolkit(_root_of(facts.text("nvcc.path")), version, "PATH")
+        behind = next(
+            (one for one in known if one.found == "PATH" and one.version == version), None
+        )
+        return behind or Toolkit(_root_of(facts.text("nvcc.path")), version, "PATH")
     usual = ("PATH", _USUAL)
     return next((one for one in known if one.found in usual or one.root == _USUAL), None)
 

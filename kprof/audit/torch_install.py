@@ -31,6 +31,11 @@ def install_torch(facts: Facts) -> Remedy:
     if needs_jetson_wheel(facts):
         return jetson_torch(facts)
     machine = derive.machine(facts)
+    if not devices(facts) and derive.driver_version(facts) is None:
+        return Remedy(
+            f"Install torch ({SELECTOR}); which build fits shows once the GPU and its driver do",
+            (f"{remedies.python(facts)} -m pip install torch",),
+        )
     if machine is None:
         return Remedy(f"Choose the build for this driver and GPU on {SELECTOR}")
     found = fitting(facts)

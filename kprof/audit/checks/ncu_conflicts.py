@@ -25,7 +25,12 @@ _SERIALISES = (
 )
 
 
-@check("ncu.resource_busy", "no other profiler", hurts=("profile",), explains=("ncu.prepare",))
+@check(
+    "ncu.resource_busy",
+    "no other profiler",
+    hurts=("profile",),
+    explains=("ncu.prepare", "ncu.resource_or_perm"),
+)
 def resource_busy(facts: Facts) -> Verdict:
     """One client at a time collects counters; DCGM does when it watches profiling metrics."""
     line = said.line(facts, "ncu.resource_busy") or said.line(facts, "ncu.resource_or_perm")

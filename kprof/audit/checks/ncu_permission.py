@@ -19,7 +19,12 @@ _FACTS = (
 )  # fmt: skip
 
 
-@check("ncu.perm", "performance counters", hurts=("profile",), explains=("ncu.prepare",))
+@check(
+    "ncu.perm",
+    "performance counters",
+    hurts=("profile",),
+    explains=("ncu.prepare", "ncu.resource_or_perm"),
+)
 def perm(facts: Facts) -> Verdict:
     """The driver keeps the counters to administrators unless its module is told otherwise."""
     line = said.line(facts, "ncu.perm")
