@@ -14,16 +14,20 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kprof import metrics, text
+from kprof import doctor_text, metrics, text
 from kprof.analysis import Analysis
-from kprof.audit import Facts, matrix, table
+from kprof.audit import Facts, audit, matrix, table
 from kprof.audit.standing import standing
+from kprof.audit.verdict import PURPOSES, registered
+from kprof.doctor_input import load
+from kprof.doctor_result import result
 from kprof.export import to_dict
 from kprof.quantity import Quantity, Way
 from kprof.rule import registry
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDING = "tests/data/h200/plan/transpose-unpadded.ncu-rep.xz"
+MACHINE = "tests/data/doctor/r04-cu130-on-r570.json"
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 # How much of a list or mapping the example shows where one item says enough.
 SHOWN = {"ceilings": 4, "clear": 2, "evidence": 2, "by_source": 1, "source": 1, "stalls": 3}
@@ -76,6 +80,25 @@ def transpose_output() -> str:
     """Return what the terminal shows for the transpose with bank conflicts."""
     shown = text.summary(Analysis().of(ROOT / RECORDING), width=96, color=False)
     return f"```console\n$ kprof analyze {RECORDING}\n{shown.rstrip()}\n```\n"
+
+
+def doctor_output() -> str:
+    """Return what the doctor says of a machine from a public bug report."""
+    report = result(audit(load(ROOT / MACHINE).facts))
+    shown = doctor_text.summary(report, width=96, color=False)
+    return f"```console\n$ kprof doctor --from {MACHINE}\n{shown.rstrip()}\n```\n"
+
+
+def check_table() -> str:
+    """Return the checks in the order of causes, and which purposes an error of each hurts."""
+    importlib.import_module("kprof.audit.checks")
+    return _table(
+        ("check", "what it looks at", "counts for"),
+        (
+            (f"`{one.id}`", one.title, ", ".join(filter(one.hurts.__contains__, PURPOSES)))
+            for one in registered()
+        ),
+    )
 
 
 def toolkit_table() -> str:
@@ -177,6 +200,8 @@ PARTS: dict[str, Callable[[], str]] = {
     "rules": rule_table,
     "catalogue": catalogue,
     "transpose": transpose_output,
+    "doctor": doctor_output,
+    "checks": check_table,
     "toolkits": toolkit_table,
     "branches": branch_table,
     "architectures": architecture_table,

@@ -29,7 +29,7 @@ def kprof(*args: str, cwd: Path = ROOT) -> subprocess.CompletedProcess[str]:
 
 
 def test_the_session_has_the_commands_it_promises() -> None:
-    assert {shlex.split(command)[1] for command in COMMANDS} == {"profile", "analyze"}
+    assert {shlex.split(command)[1] for command in COMMANDS} == {"profile", "analyze", "doctor"}
 
 
 @pytest.mark.parametrize("command", [c for c in COMMANDS if c.startswith("kprof profile")])
@@ -41,10 +41,18 @@ def test_profile_commands_are_accepted(command: str, tmp_path: Path) -> None:
 
 
 def test_the_shown_analysis_is_the_real_one() -> None:
-    command = next(c for c in COMMANDS if "tests/data" in c)
+    command = next(c for c in COMMANDS if c.startswith("kprof analyze tests/data"))
     done = kprof(*shlex.split(command)[1:])
     assert done.returncode == 0, done.stderr
     assert "32-way shared-memory bank conflicts" in done.stdout
+
+
+def test_the_shown_audit_is_the_real_one() -> None:
+    command = next(c for c in COMMANDS if c.startswith("kprof doctor --from"))
+    done = kprof(*shlex.split(command)[1:])
+    assert (done.returncode, done.stderr) == (1, "")
+    fix = next(line for line in done.stdout.splitlines() if line.startswith("      $ "))
+    assert f"\n{fix}\n" in README
 
 
 def test_python_session_runs(tmp_path: Path) -> None:
