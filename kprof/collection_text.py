@@ -13,6 +13,7 @@ REPLAYS = {
 }
 _CLOCKS = {"none": "clocks not locked", "base": "clocks locked to base"}
 _CACHES = {"all": "caches flushed before each pass", "none": "caches kept warm"}
+_OWN_CACHES = {**_CACHES, "none": "caches as the program leaves them"}  # nothing is replayed
 
 
 def collected(report: Report) -> str:
@@ -30,7 +31,9 @@ def collected(report: Report) -> str:
 
 
 def _conditions(how: Collection) -> list[str]:
-    settings = (("clock", how.clock_control, _CLOCKS), ("cache", how.cache_control, _CACHES))
+    own = how.replay_mode in ("application", "app-range")
+    caches = _OWN_CACHES if own else _CACHES
+    settings = (("clock", how.clock_control, _CLOCKS), ("cache", how.cache_control, caches))
     known = [
         words.get(value, f"{name} control {value}") for name, value, words in settings if value
     ]

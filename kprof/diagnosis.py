@@ -13,6 +13,7 @@ from kprof import metrics as m
 from kprof.model import (
     Caches,
     ClockHz,
+    Collection,
     Confidence,
     DeviceReport,
     Finding,
@@ -57,9 +58,7 @@ def diagnose(
     if kernel is not None:
         kept = (item for item in profile.kernels if kernel.search(item.demangled or item.name))
         profile = replace(profile, kernels=tuple(kept))
-    reports = tuple(
-        _kernel_report(item, catalogue, profile.collection.depth) for item in profile.kernels
-    )
+    reports = tuple(_kernel_report(item, catalogue, profile.collection) for item in profile.kernels)
     return Report(
         source=profile.source,
         collection=profile.collection,
@@ -69,7 +68,7 @@ def diagnose(
     )
 
 
-def _kernel_report(kernel: Kernel, rules: Sequence[Rule], depth: str | None) -> KernelReport:
+def _kernel_report(kernel: Kernel, rules: Sequence[Rule], how: Collection) -> KernelReport:
     roof = roofline.roofline(kernel)
     bound = limiter.bound(kernel)
     findings, clear, skipped = _run(kernel, rules)
@@ -84,7 +83,7 @@ def _kernel_report(kernel: Kernel, rules: Sequence[Rule], depth: str | None) -> 
         nvtx=kernel.nvtx,
         duration_s=kernel.duration_s,
         limiter=limiter.limiter(kernel),
-        depth=depth,
+        depth=how.depth,
         throughput=_throughput(kernel),
         occupancy=occupancy.occupancy(kernel),
         caches=Caches(m.L1_HIT.read(kernel.metrics), m.L2_HIT.read(kernel.metrics)),
@@ -95,7 +94,7 @@ def _kernel_report(kernel: Kernel, rules: Sequence[Rule], depth: str | None) -> 
         findings=ordering.ordered(findings, bound),
         clear=clear,
         skipped=skipped,
-        quality=quality.quality(kernel, roof),
+        quality=quality.quality(kernel, roof, how),
         opinions=kernel.opinions,
     )
 

@@ -7,7 +7,8 @@ from collections.abc import Callable
 from kprof import metrics as m
 from kprof import roofline, stalls
 from kprof.limiter import covers_every_level, has_inflated_duration, utilisations
-from kprof.model import Kernel, QualityNote, Roofline
+from kprof.model import Collection, Kernel, QualityNote, Roofline
+from kprof.units import si
 
 # Below this, counters of different passes need not belong together (Profiling Guide, "Range and
 # Precision").
@@ -23,13 +24,37 @@ NOTICEABLE = 0.01  # of the other operations
 DISAGREE = 10.0
 FEW_WAVEFRONTS = 10_000.0  # too few to compare: start-up and reductions differ anyway
 
+COLD_CACHES = "cold-caches"
+
 Check = Callable[[Kernel, Roofline], str | None]
 
 
-def quality(kernel: Kernel, roof: Roofline) -> tuple[QualityNote, ...]:
-    """Return every doubt about a kernel's data, most serious first."""
-    found = ((name, check(kernel, roof)) for name, check in CHECKS.items())
+def quality(
+    kernel: Kernel, roof: Roofline, how: Collection | None = None
+) -> tuple[QualityNote, ...]:
+    """Return every doubt about a kernel's data, most serious first.
+
+    Args:
+        kernel: what was measured.
+        roof: its place on the roofline.
+        how: the conditions it was measured under, None when not known.
+    """
+    found = [(name, check(kernel, roof)) for name, check in CHECKS.items()]
+    found.append((COLD_CACHES, _cold_caches(kernel, how or Collection())))
     return tuple(QualityNote(name, message) for name, message in found if message is not None)
+
+
+def _cold_caches(kernel: Kernel, how: Collection) -> str | None:
+    # What it moves with empty caches is what it needs; where L2 holds all of that, the mode decides.
+    moved = m.DRAM_BYTES.read(kernel.metrics)
+    room = kernel.metrics.get("device__attribute_l2_cache_size")
+    if how.cache_control != "all" or moved is None or room is None or moved > room:
+        return None
+    return (
+        f"it moved {si(moved, 'byte')} from and to device memory with caches flushed before each pass; "
+        f"L2 holds {si(room, 'byte')}, so in the program it may find its data there and be faster: "
+        "kprof profile --as-in-app measures that"
+    )
 
 
 def _inflated(kernel: Kernel, _: Roofline) -> str | None:

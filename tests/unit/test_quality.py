@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from kprof.model import Flops, Kernel, Roofline
-from kprof.quality import CHECKS, quality
+from kprof.model import Collection, Flops, Kernel, Roofline
+from kprof.quality import CHECKS, COLD_CACHES, quality
 from kprof.roofline import roofline
 from tests.kernels import CLOCK, DRAM, L1_HIT, L2, WAVEFRONTS, counted, kernel, row
 
@@ -166,3 +166,41 @@ def test_tensor_work_without_a_tensor_roof() -> None:
     assert checks(kernel(), work) == ["no-tensor-roof"]
     roofs = {"fp32": 1e12, "tensor_fp16": 1e14}
     assert checks(kernel(), Roofline(flops=work.flops, ceilings=roofs)) == []
+
+
+FLUSHED = Collection(cache_control="all", replay_mode="kernel")
+L2_BYTES = 50e6
+
+
+def cold(moved: float | None, how: Collection | None = FLUSHED) -> list[str]:
+    metrics = {"device__attribute_l2_cache_size": L2_BYTES}
+    if moved is not None:
+        metrics["dram__bytes.sum"] = moved
+    notes = quality(kernel(metrics=metrics), Roofline(), how)
+    return [note.message for note in notes if note.check == COLD_CACHES]
+
+
+def test_a_kernel_whose_data_fit_into_l2_depends_on_the_mode() -> None:
+    (message,) = cold(1.2e6)
+    assert "it moved 1.20 MB" in message
+    assert "L2 holds 50.0 MB" in message
+    assert "--as-in-app" in message
+
+
+@pytest.mark.parametrize(
+    ("moved", "count"), [(L2_BYTES, 1), (L2_BYTES * 1.01, 0), (0.0, 1), (None, 0)]
+)
+def test_a_kernel_that_moves_more_than_l2_holds_does_not(moved: float | None, count: int) -> None:
+    assert len(cold(moved)) == count
+
+
+@pytest.mark.parametrize(
+    "how", [None, Collection(), Collection(cache_control="none", replay_mode="application")]
+)
+def test_caches_that_were_not_flushed_are_not_spoken_of(how: Collection | None) -> None:
+    assert cold(1.2e6, how) == []
+
+
+def test_an_l2_of_unknown_size_is_not_spoken_of() -> None:
+    notes = quality(kernel(metrics={"dram__bytes.sum": 1.0}), Roofline(), FLUSHED)
+    assert COLD_CACHES not in [note.check for note in notes]

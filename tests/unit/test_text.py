@@ -159,6 +159,9 @@ def test_one_kernel_beyond_the_discussed_is_counted_too(
          "depth standard, 9 passes, clocks not locked, caches flushed before each pass"),
         (Collection(1, "sections", None, None, "none"),
          "collected with ncu's sections, 1 pass, caches kept warm, clock control not recorded"),
+        (Collection(9, "standard", "application", "none", "none"),
+         "depth standard, 9 passes, the program run again for every pass, clocks not locked, caches "
+         "as the program leaves them"),
         (Collection(None, "survey", None, "reset", None),
          "durations only, clock control reset, cache control not recorded"),
         (Collection(), "ncu 2025.3.1.0, clock and cache control not recorded"),
@@ -232,7 +235,7 @@ def test_a_ranked_kernel_shows_its_launches_and_its_share_of_the_program() -> No
 
 def test_a_duration_in_depth_is_told_from_the_programs() -> None:
     text = summary(WHOLE, width=120)
-    assert "191 µs measured in depth, 167 µs in the program (average of its 60 launches)" in text
+    assert "191 µs measured in depth, 167 µs in the program (average of 60 launches)" in text
     assert "measured in depth," not in summary(replace(WHOLE, kernels=(VECTOR_ADD,)))
 
 
@@ -249,7 +252,7 @@ def test_what_was_left_out_is_listed_with_why() -> None:
         "#     time   share  kernel",
         "3  5.00 ms  12.3 %  gone_softmax ×30",
         "2 kernels (1,101 launches, 2.5 % of GPU time): "
-        "smaller shares than those chosen (--coverage and --top say how many are)",
+        "smaller shares than those chosen (`--coverage` and `--top` say how many are)",
         "#    time  share  kernel",
         "4  900 µs  2.2 %  small_scale ×1,100",
         "5  100 µs  0.2 %  small_copy",
@@ -273,7 +276,7 @@ def test_a_survey_that_was_cut_off_says_so() -> None:
     kernels = tuple(replace(timed(i, f"k{i}", 2, 1e-3, None)) for i in range(3))
     collection = replace(WHOLE.collection, depth="survey", survey=cut)
     text = " ".join(summary(replace(WHOLE, collection=collection, kernels=kernels)).split())
-    assert "at least 1,831 launches of 6 kernels" in text
+    assert "At least 1,831 launches of 6 kernels" in text
     assert "none was measured in depth." in text
     assert "! The survey was cut off after 1,831 launches" in text
     assert "only durations were recorded" in text
