@@ -14,7 +14,10 @@ DETAILED = 150  # entries with a section of their own; the rest keep their row i
 STARTERS = 5
 LEAST = 0.001  # of the GPU time; a fix that saves less is no place to start
 # Quality notes that cast no doubt on the numbers that are there.
-CONTEXT = {"clock-state", "fp16-constants", "incomplete-levels", "no-line-info", "no-tensor-roof"}
+CONTEXT = {
+    "clock-state", "cold-caches", "fp16-constants", "incomplete-levels", "no-line-info",
+    "no-tensor-roof",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
