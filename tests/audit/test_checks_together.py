@@ -13,7 +13,7 @@ import pytest
 
 from kprof.audit import audit, matrix
 from kprof.audit.facts import Facts
-from kprof.audit.verdict import registered
+from kprof.audit.verdict import PURPOSES, registered
 from tests.audit.snapshots import driver, gpu, machine
 
 GPUS = {
@@ -36,7 +36,7 @@ DRIVERS = {
     "595.71.05": "13.2",
     "615.71.09": "13.4",
 }
-RELEASES = ("2.1.0", "2.4.1", "2.6.0", "2.7.1", "2.9.1", "2.11.0", "2.14.1")
+RELEASES = ("2.1.0", "2.6.0", "2.9.1", "2.11.0", "2.14.1")
 GCC = {12: "12.3.0", 13: "13.3.0"}
 
 
@@ -51,7 +51,7 @@ def healthy() -> Iterator[dict[str, Any]]:
         if known is None or not known.value:
             continue
         yield from _with_torch(capability, name, version, cuda, release, "x86_64")
-    for version, release in itertools.product(list(DRIVERS)[4:], RELEASES[3:]):
+    for version, release in itertools.product(list(DRIVERS)[4:], RELEASES[2:]):
         yield from _with_torch(
             "9.0", "NVIDIA GH200 480GB", version, DRIVERS[version], release, "aarch64"
         )
@@ -109,7 +109,7 @@ def test_machines_in_order_are_not_accused() -> None:
         for one in audit(Facts(facts)).errors:
             accused[one.check.id] = f"{one.verdict.message} | {json.dumps(facts)[:600]}"
     assert accused == {}
-    assert count > 500
+    assert count > 300
 
 
 @pytest.mark.parametrize("toolkit", ["12.4", "12.6", "12.8"])
@@ -150,7 +150,7 @@ def test_a_machine_without_gpu_is_fine_to_analyze(facts: dict[str, Any]) -> None
 # --- hostile -------------------------------------------------------------------------------------
 
 LONG = 200_000
-EVERY = 13  # one place in so many is replaced at a time
+EVERY = 5  # one place in so many is replaced at a time
 HOSTILE_TEXTS = {
     "nulls": "\0" * 5000,
     "newlines": "\n" * LONG,
@@ -311,3 +311,39 @@ def test_what_a_check_explains_is_a_check() -> None:
     known = {one.id for one in registered()}
     explained = {name for one in registered() for name in one.explains}
     assert explained - known == set()
+
+
+# --- what a machine is for -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "facts", "hurt"),
+    [
+        ("nvcc.missing", machine(nvcc={"path": None}), "build"),
+        (
+            "env.cuda_home_mismatch_major",
+            machine(torch={"version": "2.4.0+cu118", "cuda": "11.8"},
+                    nvcc={"path": "/x/bin/nvcc", "version": "12.4"}, env={}),
+            "build",
+        ),
+        ("ncu.missing", machine(ncu={"path": None}), "profile"),
+        (
+            "ncu.perm",
+            machine(driver=driver("580.95.05", params={"RmProfilingAdminOnly": 1}),
+                    process={"euid": 1000, "capabilities": []}),
+            "profile",
+        ),
+    ],
+)  # fmt: skip
+def test_it_counts_for_what_it_hurts_and_for_nothing_else(
+    name: str, facts: dict[str, Any], hurt: str
+) -> None:
+    for purpose in PURPOSES:
+        status = {one.check.id: one.verdict.status for one in audit(Facts(facts), purpose).results}
+        assert status[name] == ("error" if purpose == hurt else "skipped"), purpose
+
+
+def test_without_a_purpose_what_only_a_build_needs_is_a_warning() -> None:
+    status = {one.check.id: one.verdict.status
+              for one in audit(Facts(machine(nvcc={"path": None}))).results}  # fmt: skip
+    assert status["nvcc.missing"] == "warning"
