@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -254,3 +256,38 @@ def test_it_loads_nothing_heavy() -> None:
             [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
         )
         assert "HEAVY []" in done.stdout, done.stderr
+
+
+# --- before a profile ------------------------------------------------------------------------
+
+
+def profile(folder: Path, *args: str, **env: str) -> subprocess.CompletedProcess[str]:
+    (folder / "t.py").write_text("print('ran')\n")
+    return subprocess.run(
+        [KPROF, "profile", *args, "t.py"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+        cwd=folder,
+        env={**os.environ, **env},
+    )
+
+
+def test_profile_stops_before_the_target_where_it_cannot_work(tmp_path: Path) -> None:
+    # Without a GPU for the program no machine can profile, whatever else it has or lacks.
+    began = time.monotonic()
+    done = profile(tmp_path, CUDA_VISIBLE_DEVICES="")
+    assert time.monotonic() - began < 3
+    assert (done.returncode, done.stdout) == (2, "")
+    error, hint = done.stderr.splitlines()
+    assert re.fullmatch(r"Error: .+ \([a-z]+\.[a-z_]+\)", error)
+    assert hint.startswith("Hint: ")
+    assert "kprof doctor" in hint
+    assert [path.name for path in tmp_path.iterdir()] == ["t.py"]
+
+
+def test_profile_without_preflight_asks_ncu(tmp_path: Path) -> None:
+    done = profile(tmp_path, "--no-preflight", "--ncu", "no-such-ncu", CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 2
+    assert "--ncu no-such-ncu does not exist" in done.stderr
