@@ -35,6 +35,7 @@ class Options:
         with_communication: measure the kernels of NCCL and NVSHMEM, too.
         from_start: False waits for ``cudaProfilerStart``.
         metrics: names to collect (``kprof.collect.plan`` has them for a depth).
+        sections: ncu's sections to collect, where the plan could not choose metrics.
         per_config: skip and count launches of each name, grid, block and shared memory apart.
         code: keep the device code in the report; what happens per instruction needs it.
         embed_source: keep the CUDA source files in the report.
@@ -53,6 +54,7 @@ class Options:
     with_communication: bool = False
     from_start: bool = True
     metrics: tuple[str, ...] = ()
+    sections: tuple[str, ...] = ()
     per_config: bool = False
     code: bool = True
     embed_source: bool = False
@@ -116,7 +118,8 @@ def readable(text: str) -> str:
 def _what(options: Options) -> tuple[str, ...]:
     # The set holds every section; the plan's own metrics are exact totals that no section has.
     chosen = ("--metrics", ",".join(options.metrics)) if options.metrics else ()
-    return ("--set", "full", *chosen) if options.depth == "full" else chosen
+    sections = (word for name in options.sections for word in ("--section", name))
+    return ("--set", "full", *chosen) if options.depth == "full" else (*sections, *chosen)
 
 
 def _how(options: Options) -> tuple[str, ...]:

@@ -46,6 +46,14 @@ def test_full_is_the_whole_set_and_the_plan() -> None:
     assert value(OPTIONS, "--set") is None
 
 
+def test_sections_stand_in_for_metrics_that_could_not_be_chosen() -> None:
+    words = argv(Options(sections=("SpeedOfLight", "Occupancy")))
+    place = words.index("--section")
+    assert words[place : place + 4] == ("--section", "SpeedOfLight", "--section", "Occupancy")
+    assert "--metrics" not in words
+    assert "--section" not in argv(Options(depth="full", sections=("SpeedOfLight",)))
+
+
 def test_kernel_filter_searches_the_demangled_name() -> None:
     options = replace(OPTIONS, kernel="gemm.*<32>", with_communication=True)
     assert value(options, "--kernel-name") == "regex:gemm.*<32>"
