@@ -150,9 +150,14 @@ def _hover(point: Point) -> str:
     kernel = point.entry.kernel
     doubt = "<br>above its roof: read with care" if point.doubtful else ""
     return (
-        f"{_title(kernel, 60)}<br>{si(kernel.duration_s, 's')}, {share(point.entry.share)} of GPU time"
+        f"{_title(kernel, 60)}<br>{timed(kernel)}, {share(point.entry.share)} of GPU time"
         f"<br>{bound_label(kernel.bound)}, {_of_roof(kernel)}<br>{si(point.flops_per_s, 'FLOP/s')}{doubt}"
     )
+
+
+def timed(kernel: KernelReport) -> str:
+    """Return a marker's duration; one measured in depth is not what the program takes."""
+    return si(kernel.duration_s, "s") + ("" if kernel.total_s is None else " in depth")
 
 
 def _narrow_hover(point: Point) -> str:
@@ -160,7 +165,7 @@ def _narrow_hover(point: Point) -> str:
     kernel = point.entry.kernel
     doubt = "<br>above its roof" if point.doubtful else ""
     return (
-        f"{_title(kernel, 15)}<br>{si(kernel.duration_s, 's')}<br>{bound_label(kernel.bound)}"
+        f"{_title(kernel, 15)}<br>{timed(kernel)}<br>{bound_label(kernel.bound)}"
         f"<br>{_of_roof(kernel)}<br>{si(point.flops_per_s, 'FLOP/s')}{doubt}"
     )
 

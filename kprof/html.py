@@ -10,18 +10,22 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from kprof import page, templating, units, words
-from kprof.figures import plotly_script, roofline_figure
+from kprof.collection_text import REPLAYS
+from kprof.figures import plotly_script, roofline_figure, timed
 from kprof.model import KernelReport, Report, Roofline
-from kprof.names import short
+from kprof.names import printable, short
 from kprof.plane import LEVELS, Plane, planes
 from kprof.ranking import gpu_time
 from kprof.sketch import sketch
+from kprof.survey_text import Rest, cut_off, durations, launched, left_out, program, rests
 from kprof.unplaced import Unplaced, without_arithmetic, without_traffic
 from kprof.version import __version__
 
 OPEN_KERNELS = 3  # sections unfolded when the page opens
 TABLE_ROWS = 15  # of the ranked table before "Show all"; without JavaScript all are shown
+REST_ROWS = 300  # of the kernels that were only timed; the JSON has all
 SOURCE_ROWS = 24  # rows of a per-instruction table; the JSON has all
+FULL_NAME = 300  # characters of a name that has no section to stand in
 LISTED = 200  # kernels named under a roofline; the table has all
 
 
@@ -30,7 +34,7 @@ def render(report: Report) -> str:
 
     The page is complete in itself and the same bytes for the same report.
     """
-    shown = page.entries(report)
+    shown, rest = page.entries(report), page.unprofiled(report)
     rooflines = planes(report, shown)
     total = gpu_time(report.kernels)
     template = _environment().get_template("report.html.j2")
@@ -39,6 +43,15 @@ def render(report: Report) -> str:
         title=PurePath(report.source.path.replace("\\", "/")).name or report.source.path,
         version=__version__,
         entries=shown,
+        profiled=sum(len(entry.group.members) for entry in shown),
+        rest=rest,
+        rests=rests(entry.group for entry in rest),
+        rest_kernels=Rest(None, tuple(entry.group for entry in rest)).kernels,
+        rest_rows=REST_ROWS,
+        survey=report.collection.survey,
+        program=program(report),
+        cut_off=cut_off(report),
+        replays=REPLAYS,
         total_s=total,
         untimed=sum(kernel.duration_s is None for kernel in report.kernels),
         bounds=page.by_bound(report),
@@ -84,6 +97,7 @@ def _environment() -> Environment:
         environment.filters[number.__name__] = _marking_unknown(number)
     for text in (
         words.bound_label,
+        words.limit,
         words.roof_label,
         words.traffic_label,
         words.unit_label,
@@ -94,11 +108,16 @@ def _environment() -> Environment:
         words.occupancy_limit,
         words.standing,
         words.at_the_limit,
+        timed,
+        durations,
+        launched,
+        left_out,
         page.doubts,
         page.remarks,
         units.speedup,
         clip,
         called,
+        configured,
         place,
         fold,
         rate,
@@ -129,6 +148,14 @@ def clip(text: str, length: int = 90) -> str:
 def called(kernel: KernelReport, width: int = 70) -> str:
     """Return a kernel's short name, its most telling part kept."""
     return short(kernel.demangled or kernel.name, width)
+
+
+def configured(kernel: KernelReport) -> str:
+    """Return what tells a kernel from those of the same short name: its full name and shape."""
+    launch = kernel.launch
+    shape = (("grid", launch.grid), ("block", launch.block)) if launch else ()
+    told = (f"{name} {' × '.join(map(str, size))}" for name, size in shape if size)
+    return ", ".join([clip(printable(kernel.demangled or kernel.name), FULL_NAME), *told])
 
 
 def place(file: str | None, line: int | None) -> str:

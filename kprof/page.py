@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from kprof.model import Finding, KernelReport, QualityNote, Report
 from kprof.ranking import Group, gpu_time, ranked
+from kprof.words import limit
 
 GROUP_ABOVE = 200  # kernels; longer lists show launches with one verdict as one entry
 DETAILED = 150  # entries with a section of their own; the rest keep their row in the overview
@@ -57,7 +58,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class BoundShare:
-    """How much of the known GPU time goes to kernels with one bound."""
+    """How much of the known GPU time goes to kernels with one bound, ``unprofiled`` included."""
 
     bound: str
     seconds: float
@@ -117,13 +118,25 @@ def remarks(kernel: KernelReport) -> tuple[QualityNote, ...]:
 
 
 def entries(report: Report) -> tuple[Entry, ...]:
-    """Rank the report's kernels by GPU time; unknown times come last."""
-    groups = ranked(report, apart=len(report.kernels) <= GROUP_ABOVE)
+    """Rank what was profiled in depth by GPU time; unknown times come last."""
+    groups = _ranked(report, timed_only=False)
     few = len(groups) <= GROUP_ABOVE
     return tuple(
         Entry(rank, group, detailed=few or rank <= DETAILED)
         for rank, group in enumerate(groups, start=1)
     )
+
+
+def unprofiled(report: Report) -> tuple[Entry, ...]:
+    """Rank what was only timed; it has no section of its own, because nothing more is known."""
+    groups = _ranked(report, timed_only=True)
+    return tuple(Entry(rank, group, detailed=False) for rank, group in enumerate(groups, start=1))
+
+
+def _ranked(report: Report, *, timed_only: bool) -> list[Group]:
+    alike = sum(kernel.timed_only is timed_only for kernel in report.kernels)
+    groups = ranked(report, apart=alike <= GROUP_ABOVE and not timed_only)
+    return [group for group in groups if group.kernel.timed_only is timed_only]
 
 
 def by_bound(report: Report) -> tuple[BoundShare, ...]:
@@ -133,7 +146,7 @@ def by_bound(report: Report) -> tuple[BoundShare, ...]:
         return ()
     groups: dict[str, list[KernelReport]] = {}
     for kernel in report.kernels:
-        groups.setdefault(kernel.bound, []).append(kernel)
+        groups.setdefault(limit(kernel), []).append(kernel)
     shares = [
         BoundShare(bound, seconds, seconds / total, len(group))
         for bound, group in groups.items()

@@ -18,10 +18,10 @@ _LABELS: dict[LeftOut | None, str] = {
     None: "durations alone",
 }
 _WHY: dict[LeftOut | None, str] = {
-    "coverage": "smaller shares than those chosen (--coverage and --top say how many are)",
+    "coverage": "smaller shares than those chosen (`--coverage` and `--top` say how many are)",
     "autotuning": "launched in a search for the best configuration (autotuning)",
     "missing": "chosen, but the run in depth did not measure them",
-    None: "only durations were recorded (kprof profile measures what limits them)",
+    None: "only durations were recorded (`kprof profile` measures what limits them)",
 }
 
 
@@ -52,7 +52,7 @@ class Rest:
 
     @property
     def reason(self) -> str:
-        """Why they were left out, to follow a colon."""
+        """Why they were left out, to follow a colon; code stands between backticks."""
         return _WHY[self.why]
 
 
@@ -65,7 +65,8 @@ def program(report: Report) -> str | None:
     if seen is None:
         return None
     time = f"{si(seen.total_s, 's')} of GPU time" if seen.total_s else f"GPU time {UNKNOWN}"
-    return f"{launched(seen)} of {count(seen.kernels, 'kernel')}, {time}; {depth(seen)}."
+    found = f"{launched(seen)} of {count(seen.kernels, 'kernel')}, {time}; {depth(seen)}."
+    return found[:1].upper() + found[1:]
 
 
 def launched(seen: Survey) -> str:
@@ -110,20 +111,21 @@ def left_out(kernel: KernelReport) -> str:
     return _LABELS[kernel.left_out]
 
 
-def durations(kernel: KernelReport) -> Iterator[tuple[str, float | None, str]]:
+def durations(kernel: KernelReport, cache_control: str | None) -> Iterator[tuple[str, float, str]]:
     """Name a kernel's durations: label, seconds, what was timed.
 
-    One measured in depth ran apart from the program, a survey's as the program ran it.
+    One launch was measured in depth, apart from the program and as ``cache_control`` says; all of
+    them were timed by the survey, as the program ran them.
     """
-    if kernel.total_s is None:
-        yield "Duration", kernel.duration_s, ""
+    if kernel.total_s is None or kernel.duration_s is None:
         return
-    if kernel.depth == "survey":
-        yield "Duration", kernel.duration_s, "median launch of the survey"
-    else:
-        yield "Duration", kernel.duration_s, "one launch, measured in depth"
-        yield "In the program", kernel.total_s / kernel.launches, "average launch of the survey"
-    yield "All launches", kernel.total_s, f"{count(kernel.launches)} in the survey"
+    caches = {"all": ", caches flushed", "none": ", caches kept warm"}.get(cache_control or "", "")
+    yield "Duration in depth", kernel.duration_s, f"one launch{caches}"
+    if kernel.launches == 1:
+        yield "In the program", kernel.total_s, "its only launch"
+        return
+    yield "In the program", kernel.total_s / kernel.launches, "average launch"
+    yield f"All {launches(kernel.launches)}", kernel.total_s, ""
 
 
 def timing(kernel: KernelReport) -> str | None:
@@ -131,7 +133,7 @@ def timing(kernel: KernelReport) -> str | None:
     if kernel.total_s is None or kernel.timed_only:
         return None
     mean = si(kernel.total_s / kernel.launches, "s")
-    many = f" (average of its {launches(kernel.launches)})" if kernel.launches > 1 else ""
+    many = f" (average of {launches(kernel.launches)})" if kernel.launches > 1 else ""
     return f"{si(kernel.duration_s, 's')} measured in depth, {mean} in the program{many}"
 
 

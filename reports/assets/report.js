@@ -47,41 +47,46 @@
   // Paper cannot unfold: print what the reader has open, and every kernel's own section.
   addEventListener("beforeprint", () => all(".kernel").forEach((kernel) => { kernel.open = true; }));
 
-  // ---- the ranked table ---------------------------------------------------------------------
-  const table = document.getElementById("ranked");
-  const rows = all("tbody tr[data-rank]", table);
-  const more = document.getElementById("more");
-  function showAll() {
-    table.classList.add("all");
-    if (more) more.parentElement.hidden = true;
-  }
-  more?.addEventListener("click", showAll);
-  const textual = new Set(["name", "bound"]);
-  function sortBy(heading) {
-    const key = heading.dataset.sort;
-    showAll();
-    const rising = heading.getAttribute("aria-sort") === "descending" || (heading.getAttribute("aria-sort") === null && (textual.has(key) || key === "index"));
-    all("th", table).forEach((other) => other.removeAttribute("aria-sort"));
-    heading.setAttribute("aria-sort", rising ? "ascending" : "descending");
-    const sign = rising ? 1 : -1;
-    const value = (row) => (textual.has(key) ? row.dataset[key].toLowerCase() : row.dataset[key] === "" ? null : Number(row.dataset[key]));
-    rows.sort((a, b) => {
-      const x = value(a), y = value(b);
-      if (x === null || y === null) return (x === null) - (y === null) || a.dataset.rank - b.dataset.rank;
-      return sign * (x < y ? -1 : x > y ? 1 : 0) || a.dataset.rank - b.dataset.rank;
+  // ---- the tables of kernels ----------------------------------------------------------------
+  const textual = new Set(["name", "bound", "why"]);
+  function listing(table) {
+    const rows = all("tbody tr[data-rank]", table);
+    const more = document.querySelector(`[data-more="${table.id}"]`);
+    function showAll() {
+      table.classList.add("all");
+      if (more) more.parentElement.hidden = true;
+    }
+    more?.addEventListener("click", showAll);
+    function sortBy(heading) {
+      const key = heading.dataset.sort;
+      showAll();
+      const rising = heading.getAttribute("aria-sort") === "descending" || (heading.getAttribute("aria-sort") === null && (textual.has(key) || key === "index"));
+      all("th", table).forEach((other) => other.removeAttribute("aria-sort"));
+      heading.setAttribute("aria-sort", rising ? "ascending" : "descending");
+      const sign = rising ? 1 : -1;
+      const value = (row) => (textual.has(key) ? row.dataset[key].toLowerCase() : row.dataset[key] === "" ? null : Number(row.dataset[key]));
+      rows.sort((a, b) => {
+        const x = value(a), y = value(b);
+        if (x === null || y === null) return (x === null) - (y === null) || a.dataset.rank - b.dataset.rank;
+        return sign * (x < y ? -1 : x > y ? 1 : 0) || a.dataset.rank - b.dataset.rank;
+      });
+      rows[0]?.parentElement.append(...rows);
+    }
+    all("th[data-sort]", table).forEach((heading) => {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.append(...heading.childNodes);
+      button.addEventListener("click", () => sortBy(heading));
+      heading.append(button);
     });
-    rows[0]?.parentElement.append(...rows);
+    return { table, rows, showAll };
   }
-  all("th[data-sort]", table).forEach((heading) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.append(...heading.childNodes);
-    button.addEventListener("click", () => sortBy(heading));
-    heading.append(button);
-  });
+  const listings = all("table.ranked").map(listing);
+  const showAll = () => listings.forEach((list) => list.showAll());
   const filter = document.getElementById("filter");
   const nomatch = document.getElementById("nomatch");
-  filter.addEventListener("input", () => {
+  filter?.addEventListener("input", () => {
+    const { table, rows, showAll } = listings.find((list) => list.table.id === "ranked");
     const wanted = filter.value.trim().toLowerCase();
     let shown = 0;
     if (wanted) showAll();

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kprof.html import TABLE_ROWS, render
-from tests.report_fixture import BARE, PARTIAL, REPORT, many
+from tests.report_fixture import BARE, PARTIAL, REPORT, WHOLE, many, surveyed
 from tests.visiting import CHROMIUM, MEASURE, Visitor, chromium
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -28,7 +29,10 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    reports = {"full": REPORT, "bare": BARE, "many": many(2100, 400), "partial": PARTIAL}
+    reports = {
+        "full": REPORT, "bare": BARE, "many": many(2100, 400), "partial": PARTIAL, "whole": WHOLE,
+        "surveyed": surveyed(60), "timed": replace(WHOLE, kernels=WHOLE.kernels[2:]),
+    }  # fmt: skip
     for name, report in reports.items():
         (folder / f"{name}.html").write_text(render(report), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in reports}
@@ -167,7 +171,7 @@ def test_everything_can_be_read_without_javascript(visit: Any) -> None:
 
 @pytest.mark.parametrize("script", [True, False], ids=["script", "plain"])
 @pytest.mark.parametrize("width", [1280, 768, 360])
-@pytest.mark.parametrize("name", ["full", "bare", "many"])
+@pytest.mark.parametrize("name", ["full", "bare", "many", "whole", "timed"])
 def test_nothing_sticks_out(visit: Any, name: str, width: int, script: bool) -> None:
     page = visit(name, width=width, script=script).page
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
@@ -175,7 +179,7 @@ def test_nothing_sticks_out(visit: Any, name: str, width: int, script: bool) -> 
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", ["full", "bare"])
+@pytest.mark.parametrize("name", ["full", "bare", "whole", "timed"])
 def test_text_stands_out_from_its_ground(visit: Any, name: str, scheme: str) -> None:
     page = visit(name, scheme=scheme).page
     page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
@@ -221,3 +225,47 @@ def test_a_long_table_shows_its_top_until_asked_for_more(visit: Any) -> None:
 def test_a_link_to_a_row_further_down_shows_it(visit: Any) -> None:
     page = visit("many", fragment="#k399").page
     assert page.locator(".chosen").first.is_visible()
+
+
+def test_the_whole_program_opens_quietly_with_its_markers_alone(visit: Any) -> None:
+    seen = visit("whole")
+    page = seen.drawn()
+    assert page.locator(".plot .scatterlayer .points path").count() == 1
+    assert page.locator(".kernel").count() == 2
+    assert page.locator("#timed tbody tr:visible").count() == 4
+    assert seen.quiet(), seen.complaints
+
+
+def test_what_was_only_timed_sorts_and_unfolds_by_itself(visit: Any) -> None:
+    page = visit("surveyed").page
+    rows = page.locator("#timed tbody tr:visible")
+    assert rows.count() == TABLE_ROWS
+    page.locator("[data-more=timed]").click()
+    assert rows.count() == 60
+    page.locator("#timed th", has_text="Kernel").locator("button").press("Enter")
+    page.locator("#timed th", has_text="Kernel").locator("button").press("Enter")
+    assert "tiny_9" in rows.first.inner_text()
+    order = page.locator("#ranked tbody tr").evaluate_all("rows => rows.map(r => r.dataset.index)")
+    assert order == ["0", "1"]
+
+
+def test_launches_sort_the_ranked_table(visit: Any) -> None:
+    page = visit("whole").page
+    page.locator("#ranked th", has_text="Launches").locator("button").press("Enter")
+    order = page.locator("#ranked tbody tr").evaluate_all(
+        "rows => rows.map(r => r.dataset.launches)"
+    )
+    assert order == ["60", "40"]
+
+
+def test_a_link_to_a_kernel_that_was_only_timed_shows_its_row(visit: Any) -> None:
+    page = visit("surveyed", fragment="#k65").page
+    assert page.locator("tr.chosen").is_visible()
+    assert "tiny_55" in page.locator("tr.chosen").inner_text()
+
+
+def test_a_survey_alone_needs_no_table_of_limits(visit: Any) -> None:
+    seen = visit("timed")
+    assert seen.page.locator("#ranked").count() == 0
+    assert seen.page.locator("#timed tbody tr:visible").count() == 4
+    assert seen.quiet(), seen.complaints
