@@ -117,3 +117,10 @@ def test_the_installed_program_renders_a_report(installed: Path, tmp_path: Path)
 def test_the_installed_demo_brings_its_recording(installed: Path, tmp_path: Path) -> None:
     page = run(installed / "kprof", "demo", cwd=tmp_path).splitlines()[-1]
     assert (tmp_path / page).is_file()
+
+
+def test_the_installed_doctor_brings_table_and_templates(installed: Path, tmp_path: Path) -> None:
+    machine = ROOT / "tests" / "data" / "doctor" / "h1-h200-bare-metal-r580.json"
+    run(installed / "kprof", "doctor", "--from", machine, "--html", "page.html", cwd=tmp_path)
+    assert "Versions that work together" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "12.9" in run(installed / "kprof", "doctor", "--from", machine, "--matrix", cwd=tmp_path)
