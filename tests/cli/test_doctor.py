@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -14,7 +15,9 @@ from typing import Any
 
 import jsonschema
 import pytest
+from click.testing import CliRunner
 
+from kprof import cli
 from kprof.doctor_export import SCHEMA
 from kprof.schema import shipped
 
@@ -133,6 +136,20 @@ def test_the_page_comes_beside_the_table(tmp_path: Path) -> None:
     assert "driver.too_old_for_torch" in page.read_text()
     assert doctor("--from", BROKEN, "--html", page).returncode == 2
     assert doctor("--from", BROKEN, "--html", page, "--force", "-q").stderr == ""
+
+
+def test_open_shows_the_page_that_was_asked_for_or_one_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+    page = tmp_path / "machine.html"
+    for extra in ([], ["--html", str(page)]):
+        CliRunner().invoke(cli.main, ["doctor", "--from", str(BROKEN), "--open", *extra])
+    own, asked = (Path(url.removeprefix("file://")) for url in opened)
+    assert asked == page
+    assert "driver.too_old_for_torch" in own.read_text()
+    shutil.rmtree(own.parent)
 
 
 @pytest.mark.parametrize(
