@@ -142,7 +142,12 @@ def test_open_shows_the_page_that_was_asked_for_or_one_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[str] = []
-    monkeypatch.setattr("webbrowser.open", lambda url: opened.append(url) or True)
+
+    def show(url: str) -> bool:
+        opened.append(url)
+        return True
+
+    monkeypatch.setattr("webbrowser.open", show)
     page = tmp_path / "machine.html"
     for extra in ([], ["--html", str(page)]):
         CliRunner().invoke(cli.main, ["doctor", "--from", str(BROKEN), "--open", *extra])
