@@ -21,7 +21,7 @@ _WHOLE = {
     "findings", "not_evaluated",
 }  # fmt: skip
 _TEXT = {
-    "report", "name", "demangled", "device", "workload", "nvtx", "depth", "bound",
+    "report", "name", "demangled", "device", "workload", "nvtx", "depth", "left_out", "bound",
     "limiter_metric", "limiter_resource", "grid", "block", "roof", "first_finding",
     "first_severity", "first_headline",
 }  # fmt: skip
@@ -98,7 +98,9 @@ def _kernel_cells(kernel: KernelReport, device: str | None, path: str) -> Row:
         "nvtx": "/".join(kernel.nvtx) or None,
         "duration_s": kernel.duration_s,
         "launches": kernel.launches,
+        "total_s": kernel.total_s,
         "depth": kernel.depth,
+        "left_out": kernel.left_out,
         "bound": kernel.bound,
         "limiter_metric": limiter.metric if limiter else None,
         "limiter_resource": limiter.resource if limiter else None,

@@ -9,10 +9,12 @@ from pathlib import Path
 from kprof.model import Finding, KernelReport, Report
 from kprof.names import printable, short
 from kprof.ranking import Group, ranked
-from kprof.units import UNKNOWN, percent, quantity, share, si
-from kprof.words import bound_label, gain, verdict
+from kprof.survey_text import NOT_IN_DEPTH, Rest, cut_off, program, rests, timing
+from kprof.units import UNKNOWN, count, percent, quantity, share, si
+from kprof.words import bound_label, gain, limit, verdict
 
 NAME_WIDTH = 60
+TIMED_ROWS = 20  # of the kernels that were only timed, for each reason; the JSON has all
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&-])")
 
 
@@ -31,22 +33,35 @@ def _report(report: Report) -> Iterator[str]:
     yield f"## {escaped(Path(report.source.path).name)}"
     yield ""
     version = report.source.ncu_version or "version unknown"
-    yield f"{escaped(devices)}, ncu {escaped(version)}, {len(report.kernels)} kernels"
+    seen = program(report)
+    kernels = "" if seen else f", {len(report.kernels)} kernels"
+    yield f"{escaped(devices)}, ncu {escaped(version)}{kernels}"
     yield ""
-    if report.source.truncated:
-        yield "> The file is cut off: these are its complete kernels, others are lost."
+    if seen:
+        yield escaped(seen)
         yield ""
-    for note in report.notes:
-        yield f"> {escaped(note)}"
+    for note in _notes(report):
+        yield f"> {note}"
         yield ""
     groups = ranked(report)
-    if groups:
-        yield from _table(groups)
-    for group in groups:
+    deep = [group for group in groups if not group.kernel.timed_only]
+    if deep:
+        yield from _table(deep)
+    for group in deep:
         yield from _kernel(group.kernel)
     for finding in report.findings:
         yield from _finding(finding)
         yield ""
+    yield from _left_out(rests(groups))
+
+
+def _notes(report: Report) -> Iterator[str]:
+    if report.source.truncated:
+        yield "The file is cut off: these are its complete kernels, others are lost."
+    missed = cut_off(report)
+    if missed:
+        yield escaped(missed)
+    yield from map(escaped, report.notes)
 
 
 def _table(groups: Sequence[Group]) -> Iterator[str]:
@@ -54,18 +69,40 @@ def _table(groups: Sequence[Group]) -> Iterator[str]:
     yield "| ---: | ---: | ---: | --- | ---: | --- | --- |"
     for group in groups:
         kernel, first = group.kernel, group.first
-        times = f" ×{group.launches:,}" if group.launches > 1 else ""
         cells = (
             str(kernel.index),
             si(group.total_s, "s"),
             share(group.share),
-            bound_label(kernel.bound),
+            bound_label(limit(kernel)),
             percent(kernel.limiter.pct) if kernel.limiter else UNKNOWN,
-            escaped(short(kernel.demangled or kernel.name, NAME_WIDTH)) + times,
+            _named(group),
             f"{first.rule} ({first.severity})" if first else "",
         )
         yield f"| {' | '.join(cells)} |"
     yield ""
+
+
+def _named(group: Group) -> str:
+    times = f" ×{group.launches:,}" if group.launches > 1 else ""
+    return escaped(short(group.kernel.demangled or group.kernel.name, NAME_WIDTH)) + times
+
+
+def _left_out(found: Sequence[Rest]) -> Iterator[str]:
+    if not found:
+        return
+    yield f"### {NOT_IN_DEPTH}"
+    yield ""
+    for rest in found:
+        more = len(rest.groups) - TIMED_ROWS
+        listed = f" The first {TIMED_ROWS}; {count(more)} more are in the JSON." if more > 0 else ""
+        yield f"{rest.kernels}: {rest.reason}.{listed}"
+        yield ""
+        yield "| # | time | share | kernel |"
+        yield "| ---: | ---: | ---: | --- |"
+        for group in rest.groups[:TIMED_ROWS]:
+            cells = (str(group.kernel.index), si(group.total_s, "s"), share(group.share))
+            yield f"| {' | '.join((*cells, _named(group)))} |"
+        yield ""
 
 
 def _kernel(kernel: KernelReport) -> Iterator[str]:
@@ -73,6 +110,10 @@ def _kernel(kernel: KernelReport) -> Iterator[str]:
     yield ""
     yield escaped(verdict(kernel))
     yield ""
+    timed = timing(kernel)
+    if timed:
+        yield escaped(timed)
+        yield ""
     for finding in kernel.findings:
         yield from _finding(finding)
     for note in kernel.quality:

@@ -9,6 +9,7 @@ import pytest
 
 from kprof.annotations import github, sarif
 from kprof.model import Finding, KernelReport, Place, Report
+from tests.report_fixture import WHOLE
 
 DOCS = {"shared-bank-conflicts": "## What it detects\nConflicts in the banks.\n"}
 
@@ -92,3 +93,11 @@ def test_nothing_found_is_an_empty_list(report: Report) -> None:
     quiet = replace(report, kernels=())
     assert run_of(quiet)["results"] == []
     assert github([quiet]) == ""
+
+
+def test_a_kernel_that_was_only_timed_is_no_annotation() -> None:
+    timed = replace(WHOLE, kernels=WHOLE.kernels[2:])
+    run = run_of(timed)
+    assert run["results"] == run["invocations"][0]["toolExecutionNotifications"] == []
+    assert github([timed]) == ""
+    assert len(run_of(WHOLE)["results"]) == 3

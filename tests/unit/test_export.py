@@ -14,6 +14,7 @@ from kprof.export import reports_json, to_csv, to_dict, to_frame, to_json, to_pa
 from kprof.inputs import Failure
 from kprof.model import KernelReport, Report, Source
 from kprof.version import __version__
+from tests.report_fixture import WHOLE
 
 
 def test_the_top_level_is_the_documented_one(report: Report) -> None:
@@ -128,3 +129,28 @@ def test_parquet_without_pyarrow_names_the_extra(
     with pytest.raises(KprofError) as caught:
         to_parquet(report)
     assert caught.value.hint == "pip install 'kprof[parquet]'"
+
+
+def test_a_survey_is_in_the_json_and_in_the_rows() -> None:
+    document = json.loads(to_json(WHOLE))
+    survey = document["collection"]["survey"]
+    assert (survey["launches"], survey["kernels"], survey["in_depth"]) == (1831, 6, 2)
+    timed = document["kernels"][2]
+    assert (timed["depth"], timed["left_out"], timed["bound"]) == (
+        "survey",
+        "autotuning",
+        "unknown",
+    )
+    assert (timed["launches"], timed["total_s"], timed["findings"]) == (600, 8.5e-3, [])
+    rows = list(csv.DictReader(io.StringIO(to_csv(WHOLE))))
+    told = [(row["depth"], row["left_out"], row["launches"], row["total_s"]) for row in rows]
+    assert told[0] == ("standard", "", "40", "0.016")
+    assert told[5] == ("survey", "coverage", "1", "0.0001")
+
+
+def test_without_a_survey_the_time_of_all_launches_is_absent(report: Report) -> None:
+    assert json.loads(to_json(report))["collection"]["survey"] is None
+    frame = to_frame(report)
+    assert frame["total_s"].dtype == "float64"
+    assert frame["total_s"].isna().all()
+    assert frame["left_out"].isna().all()

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kprof.markdown import escaped, markdown
+from kprof.markdown import TIMED_ROWS, escaped, markdown
 from kprof.model import KernelReport, Report
+from tests.report_fixture import WHOLE, surveyed
 
 
 def test_it_has_the_table_and_the_findings(report: Report) -> None:
@@ -32,3 +33,29 @@ def test_escaping_keeps_one_line() -> None:
 
 def test_several_reports_follow_each_other(report: Report) -> None:
     assert markdown([report, report]) == "\n".join([markdown([report])] * 2)
+
+
+def test_a_whole_program_is_one_line_and_one_table_per_reason() -> None:
+    text = markdown([WHOLE])
+    assert "1,831 launches of 6 kernels, 40.5 ms of GPU time; 2 kernels measured in depth" in text
+    assert "| 0 | 16.0 ms | 39.5 % | Shared memory | 96.2 % | transpose\\_tile32 ×40 |" in text
+    assert "413 µs measured in depth, 400 µs in the program \\(average of 40 launches\\)" in text
+    rest = text[text.index("### Not profiled in depth") :]
+    assert "| 2 | 8.50 ms | 21.0 % | tried\\_matmul ×600 |" in rest
+    assert rest.count("| # | time | share | kernel |") == 3
+    assert "nknown" not in text
+
+
+def test_small_kernels_do_not_flood_a_comment() -> None:
+    text = markdown([surveyed(500)])
+    assert text.count("tiny") == TIMED_ROWS
+    assert "The first 20; 480 more are in the JSON." in text
+
+
+def test_a_survey_that_was_cut_off_is_noted() -> None:
+    survey = WHOLE.collection.survey
+    assert survey is not None
+    collection = replace(WHOLE.collection, survey=replace(survey, complete=False))
+    assert "> The survey was cut off after 1,831" in markdown(
+        [replace(WHOLE, collection=collection)]
+    )

@@ -9,6 +9,7 @@ import pytest
 from kprof import schema
 from kprof.export import to_dict
 from kprof.model import Report
+from tests.report_fixture import WHOLE
 
 
 def test_the_shipped_schema_is_the_model_as_it_is() -> None:
@@ -21,6 +22,7 @@ def test_the_schema_is_a_valid_2020_12_schema() -> None:
 
 def test_a_report_fits(report: Report) -> None:
     jsonschema.validate(to_dict(report), schema.shipped())
+    jsonschema.validate(to_dict(WHOLE), schema.shipped())
 
 
 @pytest.mark.parametrize(

@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from kprof.cli.threshold import failing
 from kprof.collect.selection import select
 from kprof.model import Collection, Kernel, KernelReport, Launch, Report, Source
 from kprof.ranking import gpu_time, ranked
 from kprof.whole import whole
+from tests.report_fixture import WHOLE
 
 
 def launch(name: str, seconds: float, grid: int = 1) -> Kernel:
@@ -99,3 +101,8 @@ def test_the_survey_alone_makes_a_report() -> None:
     assert found.collection.survey is not None
     assert not found.collection.survey.complete
     assert all(kernel.timed_only and kernel.left_out is None for kernel in found.kernels)
+
+
+def test_a_kernel_that_was_only_timed_reaches_no_threshold() -> None:
+    assert failing([replace(WHOLE, kernels=WHOLE.kernels[2:])], "low") is None
+    assert "1 finding of severity high" in str(failing([WHOLE], "high"))
