@@ -12,7 +12,7 @@ from pathlib import Path
 _NVTX_SYNTAX = frozenset("/@[],*+:")
 # How the kernels of NCCL and NVSHMEM begin, after the return type that a template's name has.
 # They wait for other GPUs, which ncu does not let run while it measures one kernel alone: it hangs
-# (https://github.com/NVIDIA/nccl/issues/466 and 536; with application replay, too).
+# (docs/decisions/0013).
 _COMMUNICATION = "(?:void )?(?:nccl|nvshmem)"
 # Here ncu measures a stretch of the program in which kernels run side by side.
 _RANGES = ("range", "app-range")
