@@ -20,8 +20,8 @@ from kprof.audit.facts import Facts
 SMI_DRIVER = re.compile(r"(?:Driver|KMD) Version:\s*([\d.]+)")
 SMI_CUDA = re.compile(r"CUDA(?:\s+UMD)?\s+Version:\s*([\d.]+)")
 
-_LINES_KEPT = 20_000  # of a log; probes keep far fewer
-_NAME = 200  # characters of a GPU's name
+_LINES_KEPT, _LINE = 20_000, 2_000  # lines of a log, characters of one; probes keep far fewer
+_NAME, _GPUS = 200, 256  # characters of a GPU's name and GPUs of a machine that are looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def gpus(facts: Facts) -> tuple[Gpu, ...] | None:
         return None
     return tuple(
         Gpu((gpu.text("name") or "")[:_NAME], capability(gpu.text("compute_capability")), gpu)
-        for gpu in listed
+        for gpu in listed[:_GPUS]
     )
 
 
@@ -197,7 +197,7 @@ def _lines(facts: Facts) -> tuple[str, ...]:
         facts.text("torch.import_error"),
         _said_by_cuinit(facts),
         _said_by_torch(facts),
-        *(facts.texts("driver.dmesg") or ())[-_LINES_KEPT:],
+        *(line[:_LINE] for line in (facts.texts("driver.dmesg") or ())[-_LINES_KEPT:]),
     ]
     lines = (line for text in texts if text for line in text.splitlines())
     return tuple(islice(lines, _LINES_KEPT))

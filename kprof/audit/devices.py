@@ -59,7 +59,7 @@ def _listed(facts: Facts) -> Iterator[Device]:
 
 
 def _on_the_bus(facts: Facts) -> Iterator[Device]:
-    for line in facts.texts("lspci_gpus") or ():
+    for line in (facts.texts("lspci_gpus") or ())[:256]:
         name = line[:200]
         capability = matrix.capability_of_name(name)
         if capability is not None:

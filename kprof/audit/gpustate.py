@@ -18,6 +18,7 @@ _DATA_CENTER = re.compile(
 _CONSUMER = re.compile(r"\b(?:GeForce|TITAN)\b", re.IGNORECASE)
 # Boards that hang on an NVSwitch when there are eight of them; PCIe and NVL cards do not.
 _SWITCHED = re.compile(r"SXM|\b(?:H100 80GB HBM3|H200|H800|H20|B200|B300)\s*$")
+_NAME, _GPUS = 200, 256  # characters of a name and GPUs of a machine that are looked at
 _OTHER_DRIVERS = ("nouveau", "nova_core", "nvidiafb", "rivafb")
 _COMPAT = re.compile(r"/(?:cuda-)?compat(?:[-_.][\w.-]{1,40})?/")
 _SMI_RAN = (
@@ -75,7 +76,8 @@ def other_driver(facts: Facts) -> str | None:
 
 def on_bus(facts: Facts) -> tuple[str, ...] | None:
     """Return the NVIDIA GPUs that the PCI bus shows, None when not looked for."""
-    return facts.texts("lspci_gpus")
+    listed = facts.texts("lspci_gpus")
+    return None if listed is None else tuple(name[:_NAME] for name in listed[:_GPUS])
 
 
 def unlisted(facts: Facts) -> tuple[str, ...] | None:
@@ -125,11 +127,18 @@ def error_logged(facts: Facts, code: int, more: str = "") -> str | None:
         more: a pattern for its message.
     """
     known = matrix.cuda_error(code)
-    names = [name for name in (known.name, known.driver_name) if name] if known else []
+    names = [rf"\b{name}\b" for name in (known.name, known.driver_name) if name] if known else []
+    words = "|".join([*names, *([more] if more else [])])
+    said = derive.logged(facts, words) if words else None
+    return said or _numbered(facts, code)
+
+
+def _numbered(facts: Facts, code: int) -> str | None:
     number = rf"\b(?:error(?: code)?[ :=(]{{0,3}}|code=){code}\b"
-    near = [rf"\bcu(?:da|Init).{{0,200}}{number}", rf"{number}.{{0,200}}\bcuda"]
-    pattern = "|".join([*near, *(rf"\b{name}\b" for name in names), *([more] if more else [])])
-    return derive.logged(facts, pattern)
+    if derive.logged(facts, number) is None:
+        return None
+    near = (rf"\bcu(?:da|Init).{{0,200}}{number}", rf"{number}.{{0,200}}\bcuda")
+    return derive.logged(facts, "|".join(near))
 
 
 def compat_library(facts: Facts) -> str | None:

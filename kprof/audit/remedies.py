@@ -124,7 +124,7 @@ def fitting_flavor(facts: Facts) -> Flavor:
 
 def _generations(facts: Facts) -> list[str]:
     listed = [gpu.name for gpu in derive.gpus(facts) or ()]
-    names = listed or list(facts.texts("lspci_gpus") or ())
+    names = listed or [name[:200] for name in facts.texts("lspci_gpus") or ()]
     return [one for one in map(matrix.generation_of_name, names[:64]) if one]
 
 
