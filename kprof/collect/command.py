@@ -15,7 +15,9 @@ _NVTX_SYNTAX = frozenset("/@[],*+:")
 # (docs/decisions/0013).
 _COMMUNICATION = "(?:void )?(?:nccl|nvshmem)"
 # Here ncu measures a stretch of the program in which kernels run side by side.
-_RANGES = ("range", "app-range")
+RANGES = ("range", "app-range")
+# ncu takes one filter by name: one that is handed to it stands alone.
+_OWN_FILTER = ("-k", "--kernel-")
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,10 +155,16 @@ def kernel_filter(options: Options) -> str | None:
     It is ECMAScript's there: what must not match, and what must, stand in front as look-aheads.
     Groups of the user's own keep their numbers. None measures every kernel.
     """
-    if options.with_communication or options.replay_mode in _RANGES:
+    if not leaves_out(options):
         return options.kernel
     wanted = "" if options.kernel is None else f"(?=.*(?:{options.kernel}))"
     return f"^(?!{_COMMUNICATION}){wanted}"
+
+
+def leaves_out(options: Options) -> bool:
+    """Say whether kernels for communication between GPUs are left out."""
+    own = options.kernel is None and any(word.startswith(_OWN_FILTER) for word in options.extra)
+    return not (options.with_communication or options.replay_mode in RANGES or own)
 
 
 def communicates(name: str) -> bool:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kprof import process
-from kprof.collect.command import Options, communicates
+from kprof.collect.command import Options, communicates, leaves_out
 from kprof.collect.hang import hang
 from kprof.collect.run import Collected
 from kprof.errors import CountersForbidden, KprofError, NcuFailed, NothingProfiled
@@ -227,7 +227,7 @@ def _unmatched(available: Sequence[str], options: Options) -> NothingProfiled:
 
 def _left_out(available: Sequence[str], options: Options) -> list[str]:
     """Return the kernels that would have been measured, were they not for communication."""
-    if options.with_communication:
+    if not leaves_out(options):
         return []
     try:
         wanted = re.compile(options.kernel or "")

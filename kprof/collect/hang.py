@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 
-from kprof.collect.command import Options, communicates
+from kprof.collect.command import RANGES, Options, communicates
 from kprof.collect.run import Collected
 from kprof.errors import NcuFailed
 from kprof.names import one_line
@@ -34,7 +34,11 @@ def hang(collected: Collected, options: Options) -> NcuFailed | None:
 
 
 def _waits(name: str, options: Options) -> str:
-    # ncu itself proposes range replay to a launch that takes long: there kernels run side by side.
+    if options.replay_mode in RANGES:
+        return (
+            "what runs in the range waits for something outside of it: choose another --nvtx RANGE"
+        )
+    # ncu itself proposes ranges to a launch that takes long: in one kernels run side by side.
     together = "measure all that wait for each other with --replay-mode range --nvtx RANGE"
     if communicates(name):
         return (
@@ -42,9 +46,9 @@ def _waits(name: str, options: Options) -> str:
             f"--with-communication, or {together}"
         )
     kernel = _SPECIAL.sub(r"\\\g<0>", name.removesuffix(_CUT))
-    instead = "try --as-in-app, " if options.replay_mode == "kernel" else ""
+    in_app = "try --as-in-app, " if options.replay_mode == "kernel" else ""
     return (
         "a kernel that waits for the CPU, for another kernel or for another GPU (NCCL, NVSHMEM) "
         "never ends when ncu runs it alone: leave it out with --kernel "
-        f"{shlex.quote(f'^(?!.*{kernel})')}, {instead}or {together}"
+        f"{shlex.quote(f'^(?!.*{kernel})')}, {in_app}or {together}"
     )

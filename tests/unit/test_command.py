@@ -106,6 +106,12 @@ def test_ranges_are_measured_whole(mode: str) -> None:
     assert kernel_filter(Options(replay_mode="application")) is not None
 
 
+@pytest.mark.parametrize("word", ["-k", "--kernel-name", "--kernel-id=::gemm:2"])
+def test_a_name_filter_handed_to_ncu_stands_alone(word: str) -> None:
+    assert kernel_filter(Options(extra=(word, "x"))) is None
+    assert kernel_filter(Options(extra=("--kill", "yes"))) is not None
+
+
 def test_communication_is_known_by_name() -> None:
     assert [communicates(name) for name in NAMES] == [False] * 3 + [True] * 4
 

@@ -133,10 +133,21 @@ def test_a_hung_kernel_is_named_with_ways_around_it() -> None:
     assert "--kernel-timeout" in error.hint
 
 
-def test_application_replay_is_not_proposed_to_who_uses_it() -> None:
-    error = why("", hung="spin", options=Options(replay_mode="application"))
-    assert error.hint is not None
-    assert "--as-in-app" not in error.hint
+@pytest.mark.parametrize(
+    ("mode", "ways"),
+    [
+        ("kernel", [True, True]),
+        ("application", [False, True]),
+        ("range", [False, False]),
+        ("app-range", [False, False]),
+    ],
+)
+def test_no_way_is_proposed_to_who_has_taken_it(mode: str, ways: list[bool]) -> None:
+    for name in ("spin", "ncclDevKernel_AllReduce"):
+        hint = why("", hung=name, options=Options(replay_mode=mode, with_communication=True)).hint
+        assert hint is not None
+        assert ("--as-in-app" in hint) == (ways[0] and name == "spin")
+        assert ("--replay-mode range" in hint) == ways[1]
 
 
 def test_hung_communication_is_known_for_what_it_is() -> None:
