@@ -43,7 +43,6 @@ def render(report: Report) -> str:
         title=PurePath(report.source.path.replace("\\", "/")).name or report.source.path,
         version=__version__,
         entries=shown,
-        profiled=sum(len(entry.group.members) for entry in shown),
         rest=rest,
         rests=rests(entry.group for entry in rest),
         rest_kernels=Rest(None, tuple(entry.group for entry in rest)).kernels,

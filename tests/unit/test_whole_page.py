@@ -135,6 +135,16 @@ def test_a_survey_alone_is_a_page_without_empty_parts() -> None:
     assert "only durations were recorded ( kprof profile measures what limits them)" in text
 
 
+def test_launches_of_a_surveys_report_stand_together() -> None:
+    launches = tuple(replace(timed(index, f"k{index % 4}", 1, 1e-3, None), total_s=None)
+                     for index in range(300))  # fmt: skip
+    report = replace(REPORT, collection=replace(REPORT.collection, depth="survey"))
+    text = Page(render(replace(report, kernels=launches))).visible
+    assert "Kernels 300 shown as 4 entries" in text
+    assert "0 k0 75 67.5 ms 25.0 % 900 µs" in text
+    assert "Longest launch" in text
+
+
 def test_a_rule_that_a_duration_is_enough_for_is_not_lost() -> None:
     found = replace(timed(0, "tiny", 9, 1e-4, None), findings=TRANSPOSE.findings, bound="unknown")
     text = Page(render(replace(CUT_OFF, kernels=(found, *CUT_OFF.kernels[1:])))).visible
