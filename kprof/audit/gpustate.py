@@ -49,7 +49,8 @@ def module_loaded(facts: Facts) -> bool | None:
 
 def libraries_installed(facts: Facts) -> bool | None:
     """Say whether the driver's user-space half is there: its libcuda, or an nvidia-smi that runs."""
-    if listed(facts) or derive.logged(facts, _SMI_RAN):
+    answered = facts.text("driver.version") or facts.text("driver.nvidia_smi_text")
+    if listed(facts) or answered or derive.logged(facts, _SMI_RAN):
         return True
     if facts.absent("libcuda"):
         return False

@@ -10,6 +10,7 @@ _ENGINE = (
     r"could not select device driver|unknown or invalid runtime name: nvidia|"
     r"unresolvable CDI devices|failed to discover GPU vendor from CDI|"
     r"nvidia-container-runtime\S{0,10}\W.{0,60}(?:executable file not found|no such file)|"
+    r"nvidia-container-cli: initialization error: load library failed|"
     r"Insufficient nvidia\.com/gpu"
 )
 _NO_GPU = r"NVIDIA Driver was not detected|Found no NVIDIA driver on your system"

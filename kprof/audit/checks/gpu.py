@@ -9,6 +9,10 @@ from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 _NO_DEVICES = r"No devices were found"
 _UNAVAILABLE = r"all CUDA-capable devices are busy or unavailable"
 _NONE_VISIBLE = r"No CUDA GPUs are available|no CUDA-capable device is detected"
+_NOT_ON_MIG = (
+    r"invalid device ordinal|Duplicate GPU detected|device < num_gpus|"
+    r"invalid literal for int\(\).{0,60}MIG-"
+)
 _UNLICENSED = r"Unlicensed|vGPU .{0,60}licen[cs]e"
 _MODES = ("exclusive_process", "exclusive_thread", "prohibited")
 
@@ -84,20 +88,22 @@ def mig_selection(facts: Facts) -> Verdict:
     by_instance = [one for one in wanted if one.upper().startswith("MIG-")]
     if gpus is None:
         raise Unknown("gpus")
-    parted = [gpu for gpu in gpus if (gpu.facts.text("mig") or "").lower() == "enabled"]
+    parted = [gpu for gpu in gpus if _is_parted(gpu)]
     if not parted:
         return _not_parted(facts, gpus, by_instance)
-    failed = _failure(facts)
+    failed = derive.logged(facts, _NOT_ON_MIG) or _failure(facts)
     if all(gpu.facts.items("mig_devices") == () for gpu in parted) and len(parted) == len(gpus):
         return _mig(facts, "error", "MIG is on, but the GPU has no instance to run on", failed)
-    if gpustate.works(facts) or failed is None:
+    if failed is None:
         return _one_instance(facts, by_instance)
-    return _mig(
-        facts,
-        "error",
-        "MIG is on and CUDA finds no instance: select one that exists by its UUID",
-        failed,
-    )
+    none = "" if gpustate.works(facts) else " and CUDA finds none as things are"
+    message = f"MIG is on: a process uses one instance, named by its UUID,{none or ' and no more'}"
+    return _mig(facts, "error", message, failed)
+
+
+def _is_parted(gpu: derive.Gpu) -> bool:
+    """Say whether a GPU is in MIG mode, or is an instance itself."""
+    return (gpu.facts.text("mig") or "").lower() == "enabled" or " MIG " in f"{gpu.name} "
 
 
 def _selected(facts: Facts) -> list[str]:

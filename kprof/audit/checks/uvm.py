@@ -34,11 +34,16 @@ def hmm_kaslr(facts: Facts) -> Verdict:
             references.rule("hmm_kaslr"),
         )
     failed = gpustate.error_logged(facts, 3, _NOT_INITIALISED)
-    if failed and gpustate.listed(facts) and _loaded(facts) and not derive.logged(facts, _FORKED):
+    if failed and _up(facts) and not derive.logged(facts, _FORKED):
         return _suspected(facts, failed)
     if facts.texts("driver.dmesg") is None and not gpustate.works(facts):
         raise Unknown("driver.dmesg")
     return ok("nvidia_uvm found the memory region it needs")
+
+
+def _up(facts: Facts) -> bool:
+    """Say whether everything but CUDA runs: the modules, and the list of GPUs where it is known."""
+    return bool(_loaded(facts)) and gpustate.listed(facts) != 0
 
 
 def _suspected(facts: Facts, line: str) -> Verdict:
