@@ -119,7 +119,7 @@ def durations(kernel: KernelReport, cache_control: str | None) -> Iterator[tuple
     """
     if kernel.total_s is None or kernel.duration_s is None:
         return
-    caches = {"all": ", caches flushed", "none": ", caches kept warm"}.get(cache_control or "", "")
+    caches = {"all": ", caches flushed", "none": ", caches not flushed"}.get(cache_control or "", "")
     yield "Duration in depth", kernel.duration_s, f"one launch{caches}"
     if kernel.launches == 1:
         yield "In the program", kernel.total_s, "its only launch"
