@@ -23,6 +23,7 @@ _WHY: dict[LeftOut | None, str] = {
     "missing": "chosen, but the run in depth did not measure them",
     None: "only durations were recorded (`kprof profile` measures what limits them)",
 }
+_CACHES = {"all": ", caches flushed", "none": ", caches not flushed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def durations(kernel: KernelReport, cache_control: str | None) -> Iterator[tuple
     """
     if kernel.total_s is None or kernel.duration_s is None:
         return
-    caches = {"all": ", caches flushed", "none": ", caches not flushed"}.get(cache_control or "", "")
+    caches = _CACHES.get(cache_control or "", "")
     yield "Duration in depth", kernel.duration_s, f"one launch{caches}"
     if kernel.launches == 1:
         yield "In the program", kernel.total_s, "its only launch"
