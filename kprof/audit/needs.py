@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from kprof.audit import derive, gpustate, matrix, references, remedies
 from kprof.audit.facts import Facts
+from kprof.audit.verdict import Remedy
 
 _FOUND = r"(?:driver on your system|driver).{0,40}too old \(found version (\d{4,6})\)"
 _TOO_OLD = r"CUDA driver version is insufficient for CUDA runtime version"
@@ -36,8 +37,13 @@ class Need:
     @property
     def branch(self) -> int:
         """The branch to install: the long-term one, if it is new enough."""
+        return max(remedies.LTS_BRANCH, self.first_branch)
+
+    @property
+    def first_branch(self) -> int:
+        """The first branch that would do, 0 when it is not known."""
         found = derive.release(self.least, 1)
-        return max(remedies.LTS_BRANCH, found[0] if found else 0)
+        return found[0] if found else 0
 
     @property
     def because(self) -> str:
@@ -64,6 +70,13 @@ def of(facts: Facts, major: int) -> Need:
     if reported is None or major > _newest():
         return Need(None, str(least.value) if least else None, shown, source)
     return Need(reported[0] >= major, str(least.value) if least else None, shown, source)
+
+
+def install(facts: Facts, need: Need) -> Remedy:
+    """Return how to get a driver that is enough."""
+    return remedies.install_driver(
+        facts, need.branch, least=need.first_branch, because=need.because
+    )
 
 
 def _before_the_table(major: int, system: str) -> matrix.Fact | None:

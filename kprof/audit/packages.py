@@ -107,14 +107,21 @@ def compute_libraries(distro: str | None, branch: int) -> tuple[str, ...]:
     return (f"{_APT} libnvidia-compute-{branch} nvidia-utils-{branch}",)
 
 
-def fabricmanager(distro: str | None, branch: int) -> tuple[str, ...]:
-    """Return the commands that install the fabric manager of a branch and start it."""
+def fabricmanager(distro: str | None, branch: int, version: str | None) -> tuple[str, ...]:
+    """Return the commands that install the driver's own fabric manager and start it.
+
+    Args:
+        distro: name and release.
+        branch: the driver's branch.
+        version: the driver's version, which the fabric manager's must be; None takes the newest.
+    """
+    exact = version if version and re.fullmatch(r"\d{3}(?:\.\d{1,4}){1,3}", version) else None
     if family(distro) in ("rhel", "fedora"):
-        install = "sudo dnf install -y nvidia-fabricmanager"
+        install = f"sudo dnf install -y 'nvidia-fabricmanager{f'-{exact}*' if exact else ''}'"
     elif family(distro) == "suse":
         install = "sudo zypper install -y nvidia-fabricmanager"
     else:
-        install = f"{_APT} nvidia-fabricmanager-{branch}"
+        install = f"{_APT} 'nvidia-fabricmanager-{branch}{f'={exact}*' if exact else ''}'"
     return (install, "sudo systemctl enable --now nvidia-fabricmanager")
 
 

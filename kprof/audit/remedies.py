@@ -57,7 +57,8 @@ def letter(request: str, commands: Sequence[str] = ()) -> Remedy:
     """
     please = " Please run the commands below on the host." if commands else ""
     text = (
-        "Inside this container nothing can change this. Send this to the host's admin: "
+        "Inside this container nothing can change this. Send this to the host's admin, or run it "
+        "there yourself: "
         f'"{request}{please} Thank you!"'
     )
     return Remedy(text, tuple(commands), "host")
@@ -78,13 +79,19 @@ def on_host(facts: Facts, advice: str, commands: Sequence[str], *, request: str)
 
 
 def install_driver(
-    facts: Facts, branch: int, *, flavor: Flavor | None = None, because: str = ""
+    facts: Facts,
+    branch: int,
+    *,
+    least: int = 0,
+    flavor: Flavor | None = None,
+    because: str = "",
 ) -> Remedy:
     """Return how to get a driver branch onto this machine, ending in a reboot.
 
     Args:
         facts: the snapshot.
         branch: the driver branch, 580.
+        least: the first branch that would do, where the GPUs' last one is before ``branch``.
         flavor: of the kernel modules; None takes the one that the GPUs need.
         because: a sentence with the values that make it necessary, for the admin's letter.
     """
@@ -98,6 +105,13 @@ def install_driver(
             "root",
         )
     flavor = flavor or fitting_flavor(facts)
+    last = last_branch(facts)
+    if last is not None and last < least:
+        return Remedy(
+            f"R{last} is the last driver for this GPU, and it is too old: use software built for an "
+            "older CUDA version, or another GPU."
+        )
+    branch = min(branch, last or branch)
     if derive.in_container(facts):
         request = f"The host needs NVIDIA driver R{branch} ({flavor} kernel modules). {because}"
         return letter(request.strip(), packages.driver_commands(None, branch, flavor))
@@ -110,8 +124,13 @@ def install_driver(
 
 def fitting_driver(facts: Facts) -> Remedy:
     """Return how to install a driver that fits the GPUs on the bus."""
-    last = [end.value for end in map(matrix.last_branch, _generations(facts)) if end is not None]
-    return install_driver(facts, min([LTS_BRANCH, *last]))
+    return install_driver(facts, LTS_BRANCH)
+
+
+def last_branch(facts: Facts) -> int | None:
+    """Return the last driver branch that drives all GPUs here, None while the newest does."""
+    ends = (matrix.last_branch(one) for one in _generations(facts))
+    return min((int(end.value) for end in ends if end is not None), default=None)
 
 
 def fitting_flavor(facts: Facts) -> Flavor:

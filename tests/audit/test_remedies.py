@@ -154,7 +154,7 @@ def test_a_distributions_name_never_reaches_a_command(distro: str) -> None:
         *remedies.install_driver(facts, 580).commands,
         *remedies.module_option(facts, "nvidia_uvm uvm_disable_hmm=1"),
         *packages.rebuild_module(distro),
-        *packages.fabricmanager(distro, 580),
+        *packages.fabricmanager(distro, 580, distro),
         *packages.compute_libraries(distro, 580),
     )
     assert not any("; reboot" in one or "$(reboot)" in one for one in commands)
@@ -180,3 +180,20 @@ def test_a_distribution_that_is_not_known_goes_by_the_one_it_is_like() -> None:
 def test_a_containers_distribution_says_nothing_about_the_host() -> None:
     facts = Facts(machine(os={"container": "docker", "distro": "ubuntu 24.04"}))
     assert packages.host_distro(facts) is None
+
+
+def test_a_gpu_past_its_last_driver_is_told_so() -> None:
+    kepler = on("ubuntu 22.04", gpus=[gpu("Tesla K80", "3.7")])
+    assert remedies.install_driver(kepler, 580, least=450).commands[1].endswith("nvidia-driver-470")
+    hopeless = remedies.install_driver(kepler, 580, least=525)
+    assert hopeless.commands == ()
+    assert "R470 is the last driver for this GPU" in hopeless.text
+
+
+def test_the_fabric_manager_is_of_the_drivers_version() -> None:
+    assert packages.fabricmanager("ubuntu 22.04", 535, "535.183.01")[0] == (
+        "sudo apt-get install -y 'nvidia-fabricmanager-535=535.183.01*'"
+    )
+    assert packages.fabricmanager("rocky 9", 535, "535.183.01")[0] == (
+        "sudo dnf install -y 'nvidia-fabricmanager-535.183.01*'"
+    )

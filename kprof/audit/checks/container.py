@@ -62,7 +62,11 @@ def _nothing_given(facts: Facts) -> str | None:
 def _unconfigured(facts: Facts, message: str, line: str | None) -> Verdict:
     commands = (*remedies.configure_runtime(facts), *remedies.start_with_gpu(facts))
     if derive.in_container(facts) is None:
-        text = "Install the NVIDIA Container Toolkit, tell the engine of it, start it with the GPU."
+        text = (
+            "Install the NVIDIA Container Toolkit (https://docs.nvidia.com/datacenter/cloud-native/"
+            "container-toolkit/latest/install-guide.html), tell the engine of it, start the "
+            "container with the GPU."
+        )
         remedy = Remedy(text, commands, "root")
     else:
         remedy = remedies.letter("My container needs the host's NVIDIA GPU.", commands)

@@ -56,7 +56,7 @@ def too_old_for_container(facts: Facts) -> Verdict:
         derive.values(
             facts, "container_runtime.requires", "env.CUDA_VERSION", "toolkits", *_DRIVER_FACTS
         ),
-        remedies.install_driver(facts, need.branch, because=need.because),
+        needs.install(facts, need),
         need.source,
     )
 

@@ -78,7 +78,7 @@ def _start(facts: Facts) -> Remedy:
     return remedies.on_host(
         facts,
         f"Install {_SERVICE}{of_version} and start it; then look at its state.",
-        (*packages.fabricmanager(distro, branch), f"systemctl status {_SERVICE}"),
+        (*packages.fabricmanager(distro, branch, version), f"systemctl status {_SERVICE}"),
         request=f"CUDA answers 802 (system not yet initialized): {_SERVICE}{of_version} has to run "
         "on the host.",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kprof.audit import derive, gpustate, needs, remedies, toolchain
+from kprof.audit import derive, gpustate, needs, toolchain
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.torch_install import install_torch
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
@@ -66,18 +66,17 @@ def _proven(said: tuple[str, int | None], major: int, need: needs.Need) -> bool:
 
 def _torch_remedy(facts: Facts, need: needs.Need) -> Remedy:
     wheel = install_torch(facts)
-    driver = remedies.install_driver(facts, need.branch, because=need.because)
+    driver = needs.install(facts, need)
     if not wheel.commands or derive.jetson(facts):
         return wheel if derive.jetson(facts) else driver
     return Remedy(f"{wheel.text} {_or_driver(facts, need, driver)}", wheel.commands, wheel.who)
 
 
 def _or_driver(facts: Facts, need: needs.Need, driver: Remedy) -> str:
-    if derive.wsl(facts):
+    if derive.wsl(facts) or not driver.commands:
         return f"Or else: {driver.text}"
     verb = "ask the host's admin for" if derive.in_container(facts) else "install"
-    how = f": {', '.join(driver.commands)}" if driver.commands else ""
-    return f"Or {verb} driver R{need.branch}{how}."
+    return f"Or {verb} driver R{need.branch}: {', '.join(driver.commands)}."
 
 
 @check(
@@ -116,7 +115,7 @@ def _no_toolkit(facts: Facts) -> Verdict:
 
 
 def _toolkit_remedy(facts: Facts, need: needs.Need) -> Remedy:
-    driver = remedies.install_driver(facts, need.branch, because=need.because)
+    driver = needs.install(facts, need)
     have = derive.driver_cuda(facts)
     older = f" Or use a toolkit of CUDA {have[0]}, which this driver runs." if have else ""
     return Remedy(f"{driver.text}{older}", driver.commands, driver.who)
