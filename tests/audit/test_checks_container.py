@@ -84,6 +84,15 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "container.runtime_unconfigured", "ok",
         machine(os={**DOCKER, **WSL}, libcuda=WSL_LIBCUDA, files=NO_NODE),
     ),
+    "a host without GPU": (
+        "container.runtime_unconfigured", "skipped",
+        machine(os=DOCKER, lspci_gpus=[], libcuda={"path": None}, container_runtime={"nvidia": False}),
+    ),
+    "a host whose driver is loaded, whatever the bus shows": (
+        "container.runtime_unconfigured", "error",
+        machine(os=DOCKER, lspci_gpus=[], libcuda={"path": None},
+                driver={"module_version": "570.133.20"}, container_runtime={"nvidia": False}),
+    ),
     "a host with docker and no container": (
         "container.runtime_unconfigured", "skipped", machine(container_runtime={"nvidia": False}),
     ),

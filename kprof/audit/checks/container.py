@@ -36,12 +36,20 @@ def runtime_unconfigured(facts: Facts) -> Verdict:
         return skipped("this is no container")
     if gpustate.listed(facts) or gpustate.works(facts):
         return ok("the container sees the GPU")
+    if _nothing_to_give(facts):
+        return skipped("the host has no NVIDIA GPU on its PCI bus that a container could be given")
     found = _nothing_given(facts)
     if found is not None:
         return _unconfigured(facts, found, derive.logged(facts, _NO_GPU))
     if facts.text("libcuda.path") is None and facts.flag("container_runtime.gpus_flag") is None:
         raise Unknown("libcuda.path")
     return ok("the engine gave the container the driver's libraries")
+
+
+def _nothing_to_give(facts: Facts) -> bool:
+    """Say whether the host has no GPU: a container sees its PCI bus, and the modules it loaded."""
+    apart = derive.wsl(facts) or derive.jetson(facts) or facts.text("os.sandbox")
+    return not apart and gpustate.on_bus(facts) == () and not gpustate.module_loaded(facts)
 
 
 def _nothing_given(facts: Facts) -> str | None:

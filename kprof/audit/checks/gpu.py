@@ -59,7 +59,7 @@ def _missing(facts: Facts, bus: tuple[str, ...] | None, line: str | None) -> Ver
 
 
 def _look(facts: Facts, bus: tuple[str, ...] | None, passed_through: bool) -> Remedy:
-    if derive.in_container(facts):
+    if derive.in_container(facts) and bus != ():
         return remedies.letter("My container sees no GPU.", remedies.start_with_gpu(facts))
     if passed_through:
         return Remedy(
