@@ -47,6 +47,17 @@ def module_loaded(facts: Facts) -> bool | None:
     return not {"nvidia", "nvgpu"}.isdisjoint(modules)
 
 
+def no_driver(facts: Facts) -> bool:
+    """Say whether it is known that no driver runs here: none is loaded and none has answered."""
+    gone = facts.absent("driver.module_version") or module_loaded(facts) is False
+    return gone and derive.driver_version(facts) is None and not module_loaded(facts)
+
+
+def no_gpu(facts: Facts) -> bool:
+    """Say whether it is known that there is no GPU: none on the bus, none listed."""
+    return on_bus(facts) == () and not listed(facts) and not derive.wsl(facts)
+
+
 def libraries_installed(facts: Facts) -> bool | None:
     """Say whether the driver's user-space half is there: its libcuda, or an nvidia-smi that runs."""
     answered = facts.text("driver.version") or facts.text("driver.nvidia_smi_text")

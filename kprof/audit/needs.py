@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 
 from kprof.audit import derive, gpustate, matrix, references, remedies
-from kprof.audit.facts import Facts
-from kprof.audit.verdict import Remedy
+from kprof.audit.facts import Facts, Unknown
+from kprof.audit.verdict import Remedy, Verdict, skipped
 
 _FOUND = r"(?:driver on your system|driver).{0,40}too old \(found version (\d{4,6})\)"
 _TOO_OLD = r"CUDA driver version is insufficient for CUDA runtime version"
@@ -77,6 +77,13 @@ def install(facts: Facts, need: Need) -> Remedy:
     return remedies.install_driver(
         facts, need.branch, least=need.first_branch, because=need.because
     )
+
+
+def unknown(facts: Facts) -> Verdict:
+    """Return that there is no driver to judge, or raise :class:`Unknown` where it is not known."""
+    if gpustate.no_driver(facts):
+        return skipped("no driver runs here")
+    raise Unknown("driver.version")
 
 
 def _before_the_table(major: int, system: str) -> matrix.Fact | None:

@@ -299,6 +299,17 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "no container": (
         "driver.too_old_for_container", "skipped", machine(driver=driver("470.1"), **toolkit("12.1")),
     ),
+    "no driver to judge": (
+        "driver.too_old_for_torch", "skipped",
+        machine(driver={"module_version": None, "modules_loaded": []}, torch=torch("2.7.0+cu126", "12.6")),
+    ),
+    "no driver to compare": (
+        "driver.nvml_mismatch", "skipped",
+        machine(driver={"module_version": None, "modules_loaded": []}, libcuda={"path": None}),
+    ),
+    "no libcuda at all": (
+        "compat.forward_lib_on_unsupported", "skipped", machine(libcuda={"path": None}),
+    ),
     "image not known": (
         "driver.too_old_for_container", "unknown",
         machine(os={"container": "docker"}, driver=driver("470.256.02")),

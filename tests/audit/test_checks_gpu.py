@@ -65,6 +65,9 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "MIG on one of two GPUs": (
         "gpu.mig_selection", "warning", machine(gpus=[WHOLE, {**PARTED, "mig_devices": []}]),
     ),
+    "no GPU to part": ("gpu.mig_selection", "skipped", machine(lspci_gpus=[])),
+    "no GPU to share": ("gpu.exclusive_mode", "skipped", machine(lspci_gpus=[])),
+    "no GPU to connect": ("system.fabricmanager", "skipped", machine(lspci_gpus=[])),
     "no MIG": ("gpu.mig_selection", "ok", machine(gpus=[WHOLE])),
     "MIG not known": ("gpu.mig_selection", "unknown", machine(gpus=[A100])),
     "busy under exclusive mode": (

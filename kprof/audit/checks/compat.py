@@ -50,6 +50,8 @@ def forward_lib_on_unsupported(facts: Facts) -> Verdict:
 
 
 def _no_sign(facts: Facts) -> Verdict:
+    if facts.absent("libcuda"):
+        return skipped("no libcuda was found at all")
     known = facts.text("libcuda.path") or facts.text("libcuda.kind")
     if not known and not derive.reported_cuda(facts) and not gpustate.works(facts):
         raise Unknown("libcuda.path")

@@ -103,6 +103,8 @@ def nvml_mismatch(facts: Facts) -> Verdict:
         line = line or gpustate.error_logged(facts, 803, _SYSTEM_MISMATCH)
     module, library = _module_version(facts), _library_version(facts)
     if line is None and (module is None or library is None):
+        if gpustate.no_driver(facts) or facts.absent("libcuda"):
+            return skipped("there are no kernel module and libraries to compare")
         raise Unknown("libcuda.version" if module else "driver.module_version")
     if line is None and module and library and _same(module, library):
         return ok(f"kernel module and libraries are both {derive.brief(module, 30)}")

@@ -83,11 +83,10 @@ def _look(facts: Facts, bus: tuple[str, ...] | None, passed_through: bool) -> Re
 )
 def mig_selection(facts: Facts) -> Verdict:
     """On a GPU in MIG mode a process uses one instance, and none where none was made."""
-    gpus = derive.gpus(facts)
-    wanted = _selected(facts)
-    by_instance = [one for one in wanted if one.upper().startswith("MIG-")]
-    if gpus is None:
-        raise Unknown("gpus")
+    if gpustate.no_gpu(facts):
+        return skipped("there is no GPU")
+    gpus = facts_gpus(facts)
+    by_instance = [one for one in _selected(facts) if one.upper().startswith("MIG-")]
     parted = [gpu for gpu in gpus if _is_parted(gpu)]
     if not parted:
         return _not_parted(facts, gpus, by_instance)
@@ -163,6 +162,8 @@ def _mig(facts: Facts, status: str, message: str, line: str | None) -> Verdict:
 @check("gpu.exclusive_mode", "compute mode", hurts=("profile", "run"))
 def exclusive_mode(facts: Facts) -> Verdict:
     """A GPU's owner can allow it one process at a time, or none."""
+    if gpustate.no_gpu(facts):
+        return skipped("there is no GPU")
     line = gpustate.error_logged(facts, 46, _UNAVAILABLE)
     modes = [(gpu.facts.text("compute_mode") or "").lower() for gpu in facts_gpus(facts)]
     held = [mode for mode in modes if mode in _MODES]

@@ -47,7 +47,7 @@ def too_old_for_container(facts: Facts) -> Verdict:
     major, where = image
     need = needs.of(facts, major)
     if need.enough is None:
-        raise Unknown("driver.version")
+        return needs.unknown(facts)
     if need.enough:
         return ok(f"{need.have} runs the image's CUDA {major}")
     return Verdict(

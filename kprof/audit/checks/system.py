@@ -45,7 +45,7 @@ def _by_service(facts: Facts, state: str | None) -> Verdict:
 
 
 def _no_switch(facts: Facts) -> Verdict:
-    if derive.gpus(facts) is None:
+    if derive.gpus(facts) is None and not gpustate.no_gpu(facts):
         raise Unknown("gpus")
     return skipped("these GPUs do not hang on an NVSwitch")
 

@@ -46,7 +46,7 @@ def too_old_for_torch(facts: Facts) -> Verdict:
             need.source,
         )
     if need.enough is None:
-        raise Unknown("driver.version")
+        return needs.unknown(facts)
     return ok(f"{need.have} runs {name}: CUDA {cuda[0]} needs {need.wanted}")
 
 
@@ -95,7 +95,7 @@ def too_old_for_toolkit(facts: Facts) -> Verdict:
     if need.enough:
         return ok(f"{need.have} runs what {toolkit} builds: CUDA {major} needs {need.wanted}")
     if need.enough is None and not (said and _proven(said, major, need)):
-        raise Unknown("driver.version")
+        return needs.unknown(facts)
     return Verdict(
         "warning" if gpustate.works(facts) and derive.torch_cuda(facts) else "error",
         f"{toolkit} builds programs that need {need.wanted}; this is {need.have}",
