@@ -16,8 +16,9 @@ _DATA_CENTER = re.compile(
     r"GH200|GB200|GB300|B(?:100|200|300)|[KMPTV](?:4|40|60|80|100))\b"
 )
 _CONSUMER = re.compile(r"\b(?:GeForce|TITAN)\b", re.IGNORECASE)
-# Boards that hang on an NVSwitch when there are eight of them; PCIe and NVL cards do not.
-_SWITCHED = re.compile(r"SXM|\b(?:H100 80GB HBM3|H200|H800|H20|B200|B300)\s*$")
+# Boards that hang on an NVSwitch when there are eight of them; PCIe and NVL cards do not, and
+# SXM2 boards (V100, P100) are linked without one.
+_SWITCHED = re.compile(r"SXM(?!2)|\b(?:H100 80GB HBM3|H200|H800|H20|B200|B300)\s*$")
 _NAME, _GPUS = 200, 256  # characters of a name and GPUs of a machine that are looked at
 _OTHER_DRIVERS = ("nouveau", "nova_core", "nvidiafb", "rivafb")
 _COMPAT = re.compile(r"/(?:cuda-)?compat(?:[-_.][\w.-]{1,40})?/")

@@ -122,6 +122,10 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "system.fabricmanager", "skipped",
         machine(gpus=[gpu("NVIDIA H100 PCIe", "9.0")] * 8, services={"nvidia-fabricmanager": "inactive"}),
     ),
+    "eight V100 boards are linked without a switch": (
+        "system.fabricmanager", "skipped",
+        machine(gpus=[gpu("Tesla V100-SXM2-32GB", "7.0")] * 8, services={"nvidia-fabricmanager": None}),
+    ),
     "eight NVL cards need none": (
         "system.fabricmanager", "skipped",
         machine(gpus=[gpu("NVIDIA H200 NVL", "9.0")] * 8, services={"nvidia-fabricmanager": None}),
