@@ -12,7 +12,7 @@ from kprof.collect import failures
 from kprof.collect.command import Options, readable
 from kprof.collect.hang import hang
 from kprof.collect.target import Target
-from kprof.model import Profile, Report
+from kprof.model import Device, Profile, Report
 from kprof.rule import Rule
 
 _PACKED = ".xz"
@@ -35,11 +35,13 @@ def files(measured: Measured, folder: Path) -> dict[Path, Path]:
     last = measured.last
     if last is not None and not last.empty and last.report.exists() and not _is_survey(measured):
         found[last.report] = folder / place.REPORT
-    for stage in (measured.first, last):
-        if stage is not None and not stage.empty and stage.options.depth == "survey":
-            packed = stage.report.with_name(stage.report.name + _PACKED)
-            kept = packed if packed.exists() else stage.report
-            found[kept] = folder / kept.name
+        for number, further in enumerate(measured.more, start=2):
+            found[further.report] = folder / f"report-{number}.ncu-rep"
+    survey = measured.surveyed
+    if survey is not None and not survey.empty:
+        packed = survey.report.with_name(survey.report.name + _PACKED)
+        kept = packed if packed.exists() else survey.report
+        found[kept] = folder / kept.name
     return found
 
 
@@ -89,7 +91,30 @@ def _profile(measured: Measured, rules: Sequence[Rule]) -> Profile:
         return replace(measured.survey, kernels=())
     if last is None:
         raise ValueError("nothing was measured")
-    return load(rules, last.report)
+    return join([load(rules, stage.report) for stage in (last, *measured.more)])
+
+
+def join(profiles: Sequence[Profile]) -> Profile:
+    """Return one profile of several runs of one program: the kernels of all, numbered on."""
+    first, *others = profiles
+    devices = list(first.devices)
+    kernels = list(first.kernels)
+    notes = list(first.notes)
+    for profile in others:
+        places = [_place(devices, device) for device in profile.devices]
+        start = max((kernel.index for kernel in kernels), default=-1) + 1
+        kernels += [
+            replace(kernel, index=start + kernel.index, device=places[kernel.device])
+            for kernel in profile.kernels
+        ]
+        notes += [note for note in profile.notes if note not in notes]
+    return replace(first, devices=tuple(devices), kernels=tuple(kernels), notes=tuple(notes))
+
+
+def _place(devices: list[Device], device: Device) -> int:
+    if device not in devices:
+        devices.append(device)
+    return devices.index(device)
 
 
 def _described(profile: Profile, measured: Measured, target: Target, options: Options) -> Profile:

@@ -16,7 +16,7 @@ from kprof.cli.live import EACH, progress
 from kprof.collect import stages
 from kprof.collect.command import Options, ncu_argv, readable, shell
 from kprof.collect.run import Collected, collect
-from kprof.collect.selection import Selection, select
+from kprof.collect.selection import Selection, config, select
 from kprof.collect.target import Target
 from kprof.model import Profile
 
@@ -24,6 +24,7 @@ _MANY = (
     f"More than {stages.FEW} launches: timing all of them now, then measuring those that matter. "
     "The program runs twice more, its output hidden."
 )
+_WORTH = 0.02  # share of the GPU time for which another run is worth its time
 _PASSES = {"quick": 5, "standard": 8, "full": 38}
 
 
@@ -72,13 +73,17 @@ class Measured:
         first: the run whose output was shown and whose exit status counts.
         last: the run to report on; None when ``--plan`` ended it before. It may be empty where
             there is a survey.
-        survey: every launch, timed; None without a survey.
+        more: runs for what ``last`` did not meet.
+        surveyed: the run that timed every launch, None without a survey.
+        survey: what it read.
         selection: what was chosen from it.
         trouble: a later run that gave nothing, None when all went well.
     """
 
     first: Stage
     last: Stage | None
+    more: tuple[Stage, ...] = ()
+    surveyed: Stage | None = None
     survey: Profile | None = None
     selection: Selection | None = None
     trouble: Stage | None = None
@@ -202,7 +207,8 @@ def _surveyed(
         return Measured(first, first, trouble=survey if trial else None)
     profile = read(survey.report)
     if survey.stopped:
-        return Measured(first, survey, profile, select(profile.kernels, coverage=0, complete=False))
+        chosen = select(profile.kernels, coverage=0, complete=False)
+        return Measured(first, survey, surveyed=survey, survey=profile, selection=chosen)
     selection = select(
         profile.kernels,
         coverage=wanted.coverage,
@@ -211,12 +217,16 @@ def _surveyed(
     )
     _tell(runner, plan(selection, survey.collected.elapsed_s, options.depth), wanted)
     if wanted.plan_only:
-        return Measured(first, None, profile, selection)
+        return Measured(first, None, survey=profile, selection=selection)
     if not selection.selected:
-        return Measured(first, survey, profile, selection)
+        return Measured(first, survey, surveyed=survey, survey=profile, selection=selection)
     stages.rewind(start)
     last = _in_depth(runner, options, selection, survey)
-    return Measured(first, last, profile, selection, trouble=last if last.empty else None)
+    more = _rest(runner, options, selection, last, read=read, start=start)
+    trouble = last if last.empty and not more else None
+    if last.empty and more:
+        last, more = more[0], ()
+    return Measured(first, last, more, survey, profile, selection, trouble)
 
 
 def _tell(runner: Runner, lines: list[str], wanted: Wanted) -> None:
@@ -230,9 +240,32 @@ def _tell(runner: Runner, lines: list[str], wanted: Wanted) -> None:
 def _in_depth(runner: Runner, options: Options, selection: Selection, survey: Stage) -> Stage:
     packing = _pack(survey.report)
     try:
-        return runner.run("depth", stages.deepening(options, selection), muted=True)
+        deep = stages.deepening(options, selection.selected)
+        return runner.run("depth", deep, muted=True)
     finally:
         packing.join()
+
+
+def _rest(
+    runner: Runner,
+    options: Options,
+    selection: Selection,
+    last: Stage,
+    *,
+    read: Callable[[Path], Profile],
+    start: stages.Position,
+) -> tuple[Stage, ...]:
+    """Measure what the run in depth did not meet, if that is much of the time."""
+    if last.stopped or (last.empty and last.collected.target_exit):
+        return ()
+    seen = [] if last.empty else [config(kernel) for kernel in read(last.report).kernels]
+    missing = selection.missing(seen)
+    if sum(group.total_s for group in missing) <= _WORTH * selection.summary().total_s:
+        return ()
+    runner.say(f"{len(missing)} of the chosen kernels were not met; once more, for them.")
+    stages.rewind(start)
+    stage = runner.run("rest", stages.again(options, missing), muted=True)
+    return () if stage.empty else (stage,)
 
 
 def plan(selection: Selection, elapsed_s: float, depth: str) -> list[str]:

@@ -19,8 +19,7 @@ from kprof.model import Dim3, Kernel, Survey
 # again, beside one that comes back.
 _SEARCHED = 3
 _TRIED = 2
-# Of names that go into one regular expression; a command line's argument may have 128 KiB.
-_NAME_CHARS = 300
+_IDENTIFIER = re.compile(r"\w+", re.ASCII)
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
 
 
@@ -74,6 +73,11 @@ class Selection:
     def selected(self) -> tuple[Group, ...]:
         """The groups to measure in depth."""
         return tuple(group for group in self.groups if group.selected)
+
+    def missing(self, seen: Iterable[Config]) -> tuple[Group, ...]:
+        """Return what was chosen and is not among these."""
+        there = set(seen)
+        return tuple(group for group in self.selected if group.config not in there)
 
     @property
     def launches(self) -> int:
@@ -146,16 +150,27 @@ def select(
     return Selection(tuple(chosen), complete)
 
 
-def name_filter(groups: Iterable[Group]) -> str:
-    """Return a regular expression for ncu that matches the demangled names of these groups."""
-    names = dict.fromkeys(group.config.demangled for group in groups)
-    return "^(?:" + "|".join(_pattern(name) for name in names) + ")"
+def mangled_filter(groups: Iterable[Group]) -> str | None:
+    """Return a regular expression for ncu that matches the mangled names of these groups.
+
+    A C++ name stands in its mangled form behind its length (Itanium C++ ABI, source-name), and
+    an ``extern "C"`` name stands alone. Instances of one template are not told apart. None where
+    a name is no identifier: then nothing may be left out.
+    """
+    names = _functions(groups)
+    if not all(_IDENTIFIER.fullmatch(name) for name in names):
+        return None
+    return "|".join(f"{len(name)}{name}|^{name}$" for name in names)
 
 
-def _pattern(name: str) -> str:
-    # Long names by their start alone: it may let a sibling through, never loses one.
-    escaped = _SPECIAL.sub(r"\\\g<0>", name[:_NAME_CHARS])
-    return escaped if len(name) > _NAME_CHARS else f"{escaped}$"
+def function_filter(groups: Iterable[Group]) -> str:
+    """Return a regular expression for ncu that matches these groups' function names."""
+    names = (_SPECIAL.sub(r"\\\g<0>", name) for name in _functions(groups))
+    return "^(?:" + "|".join(names) + ")$"
+
+
+def _functions(groups: Iterable[Group]) -> list[str]:
+    return list(dict.fromkeys(group.example.name for group in groups))
 
 
 def _groups(kernels: Sequence[Kernel]) -> list[Group]:

@@ -12,12 +12,13 @@ from __future__ import annotations
 import os
 import re
 import stat
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Union
 
 from kprof.collect.command import Options
-from kprof.collect.selection import Selection, name_filter
+from kprof.collect.selection import Group, Selection, function_filter, mangled_filter
 from kprof.collect.target import Target
 
 Strategy = Literal["once", "trial", "survey"]
@@ -75,13 +76,29 @@ def surveying(options: Options) -> Options:
     )
 
 
-def deepening(options: Options, selection: Selection) -> Options:
-    """Return what to collect from the chosen launches: one of each, after its warm-up."""
+def deepening(options: Options, groups: Sequence[Group]) -> Options:
+    """Return what to collect from the chosen launches: one of each, after its warm-up.
+
+    ncu tells launches apart by the name it filters by: only mangled names differ for every
+    instance of a template, and are right for every kernel (docs/decisions/0012).
+    """
+    names = mangled_filter(groups)
+    return replace(_one_each(options, groups, names), name_base="mangled")
+
+
+def again(options: Options, groups: Sequence[Group]) -> Options:
+    """Return what to collect where :func:`deepening` did not meet these groups."""
+    return replace(_one_each(options, groups, function_filter(groups)), name_base="function")
+
+
+def _one_each(options: Options, groups: Sequence[Group], names: str | None) -> Options:
     return replace(
         options,
-        kernel=name_filter(selection.selected),
+        kernel=names,
+        # The survey has left it out where it was to be, so these names hold none of it.
+        with_communication=options.with_communication or names is not None,
         per_config=True,
-        launch_skip=1 if min(group.launches for group in selection.selected) > 2 else 0,
+        launch_skip=1 if min(group.launches for group in groups) > 2 else 0,
         launch_count=1,
     )
 

@@ -35,8 +35,8 @@ def test_the_plain_command() -> None:
     assert argv(OPTIONS) == (
         "ncu", "--export", "o/r.ncu-rep", "--log-file", "o/l", "--metrics", "a.sum,b.avg",
         "--target-processes", "all", "--nvtx", "--import-source", "no", "--clock-control", "none",
-        "--cache-control", "all", "--replay-mode", "kernel", "--kernel-name-base", "demangled",
-        "--kernel-name", "regex:^(?!(?:void )?(?:nccl|nvshmem))", "./a.out", "-x",
+        "--cache-control", "all", "--replay-mode", "kernel", "--kernel-name-base", "function",
+        "--kernel-name", "regex:^(?!(?:void |_Z\\d+)?(?:nccl|nvshmem))", "./a.out", "-x",
     )  # fmt: skip
 
 

@@ -80,30 +80,50 @@ def test_layers_are_no_search(grids: tuple[int, ...]) -> None:
     assert not any(group.tuning for group in found.groups)
 
 
-def test_the_filter_matches_these_names_and_no_longer_one() -> None:
-    special = Kernel(0, "f", "void f<(int)4, {lambda(float)#1}>(a*, b[2])", duration_s=1.0)
-    long = Kernel(1, "g", "g" * 2000, duration_s=1.0)
-    pattern = selection.name_filter(selection.select([special, long], coverage=1).selected)
-    assert re.search(pattern, special.demangled)
-    assert re.search(pattern, long.demangled)
-    assert not re.search(pattern, special.demangled + "x")
-    assert not re.search(pattern, "x" + special.demangled)
-    assert len(pattern) < 500
+@pytest.mark.parametrize(
+    ("mangled", "matches"),
+    [
+        ("_Z4gemmIiEvPf", True),
+        ("gemm", True),
+        ("_ZN2at6native4gemmILi4EEEvv", True),
+        ("gemm_bias", False),
+        ("_Z5gemmxIiEvPf", False),
+    ],
+)
+def test_mangled_names_are_matched(mangled: str, matches: bool) -> None:
+    pattern = selection.mangled_filter(selection.select([launch("gemm", 1.0)]).selected)
+    assert pattern is not None
+    assert bool(re.search(pattern, mangled)) is matches
+
+
+def test_a_name_that_is_no_identifier_leaves_nothing_out() -> None:
+    chosen = selection.select([launch("operator()", 1.0)]).selected
+    assert selection.mangled_filter(chosen) is None
+    options = stages.deepening(Options(kernel="x"), chosen)
+    assert options.kernel is None
+    assert not options.with_communication
+    assert re.search(selection.function_filter(chosen), "operator()")
 
 
 def test_the_run_in_depth_takes_one_launch_of_each_after_its_warm_up() -> None:
     found = selection.select([launch("a", 1e-6) for _ in range(3)])
-    options = stages.deepening(Options(kernel="a|b", launch_skip=None), found)
+    options = stages.deepening(Options(kernel="a|b", launch_skip=None), found.selected)
     assert options.per_config
     assert (options.launch_skip, options.launch_count) == (1, 1)
-    assert re.search(options.kernel or "", "a<int>(float*)")
+    assert (options.name_base, options.kernel) == ("mangled", "1a|^a$")
+    assert stages.again(Options(), found.selected).kernel == "^(?:a)$"
 
 
 def test_a_kernel_launched_once_is_not_skipped() -> None:
-    found = selection.select(
-        [launch("a", 1e-6) for _ in range(3)] + [launch("b", 1e-6)], coverage=1
-    )
-    assert stages.deepening(Options(), found).launch_skip == 0
+    launches = [*(launch("a", 1e-6) for _ in range(3)), launch("b", 1e-6)]
+    chosen = selection.select(launches, coverage=1).selected
+    assert stages.deepening(Options(), chosen).launch_skip == 0
+
+
+def test_what_was_not_met_is_known() -> None:
+    found = selection.select([launch("a", 1.0), launch("b", 1.0)], coverage=1)
+    seen = [group.config for group in found.groups if group.example.name == "a"]
+    assert [group.example.name for group in found.missing(seen)] == ["b"]
 
 
 def test_the_survey_measures_durations_as_in_the_program() -> None:
