@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import click
 
@@ -19,10 +21,21 @@ COUNTERS = ("sandbox.gvisor", "container.no_sys_admin", "ncu.perm")
 MORE = "kprof doctor shows more"
 
 
-def ready(
-    explicit: str | None = None, *, python: str | None = None, quiet: bool = False
-) -> find.Ncu:
-    """Return the ncu to profile with.
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What to profile with.
+
+    Attributes:
+        ncu: the program.
+        capability: the GPU's compute capability, None when not known or GPUs differ.
+    """
+
+    ncu: find.Ncu
+    capability: str | None = None
+
+
+def ready(explicit: str | None = None, *, python: str | None = None, quiet: bool = False) -> Ready:
+    """Return the ncu to profile with, and on what.
 
     Args:
         explicit: the ncu that the user named.
@@ -39,7 +52,12 @@ def ready(
         raise refusal(report.cause)
     if not quiet:
         _warn(report)
-    return named or found_ncu(audited) or find.find()
+    ncu = named or found_ncu(audited) or find.find()
+    return Ready(ncu, _capability(audited.facts.texts("libcuda.capabilities") or ()))
+
+
+def _capability(found: Sequence[str]) -> str | None:
+    return found[0] if len(set(found)) == 1 else None
 
 
 def refusal(cause: CheckResult) -> KprofError:

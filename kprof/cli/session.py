@@ -16,9 +16,9 @@ import click
 from kprof import output
 from kprof.cli import options as shared
 from kprof.cli import place, preflight, reporting, staged, threshold
-from kprof.collect import failures, find
+from kprof.collect import failures, find, stages
 from kprof.collect.command import Options, ncu_argv, readable, shell
-from kprof.collect.plan import metrics_for
+from kprof.collect.plan import plan_for
 from kprof.collect.run import KERNEL_TIMEOUT_S
 from kprof.collect.target import Target, resolve
 from kprof.errors import KprofError
@@ -50,35 +50,58 @@ class Settings:
 def dry_run(
     command: Sequence[str], module: str | None, options: Options, settings: Settings
 ) -> str:
-    """Return the exact ncu command line, quoted for a shell; start nothing."""
+    """Return the exact ncu command lines, quoted for a shell; start nothing.
+
+    What a run in depth after a survey selects is not known before: its line is missing.
+    """
     target = resolve(command, module=module, python=settings.python, check_module=False)
     folder = Path(settings.output or f"kprof-{target.name}")
-    options, _ = _with_rules(options, settings)
     ncu = settings.ncu or find.first_name(os.environ)
-    report, log = folder / place.REPORT, folder / place.LOG
-    return shell(ncu_argv(ncu, options, target.argv, report=report, log=log))
+    options = _planned(options, _rules(settings)[0]).options
+    how = stages.strategy(options, target, settings.wanted.survey)
+    lines = []
+    for comment, name, stage in _stages(how, options):
+        log = folder / (place.LOG if how == "once" else f"{name}.log")
+        report = folder / (place.REPORT if how == "once" else f"{name}.ncu-rep")
+        lines += [comment] if comment else []
+        lines.append(shell(ncu_argv(ncu, stage, target.argv, report=report, log=log)))
+    return "\n".join(lines)
+
+
+def _stages(how: stages.Strategy, options: Options) -> Iterator[tuple[str, str, Options]]:
+    if how == "once":
+        yield "", "report", options
+    if how == "trial":
+        yield f"# first, for at most {stages.FEW} launches", "trial", stages.trial(options)
+    if how != "once":
+        comment = "# a survey, then once more in depth, by what it finds"
+        more = f"{comment}, if there are more" if how == "trial" else comment
+        yield more, "survey", stages.surveying(options)
 
 
 def run(command: Sequence[str], module: str | None, options: Options, settings: Settings) -> int:
     """Profile the target and return kprof's exit status."""
     target = resolve(command, module=module, python=settings.python)
-    ncu = _ncu(target, settings)
-    options, rules = _with_rules(options, settings)
-    _say(settings, f"ncu {ncu.version}: {ncu.path}")
+    known, rules = _rules(settings)  # before anything runs: a misspelt rule must not cost a profile
+    ready = _ready(target, settings)
+    planned = _planned(options, known, ready)
+    _say(settings, f"ncu {ready.ncu.version}: {ready.ncu.path}")
     if target.python is not None:
         _say(settings, f"python: {target.python}")
-    return _run(str(ncu.path), target, options, rules, settings)
+    for note in planned.notes:
+        _say(settings, note)
+    return _run(str(ready.ncu.path), target, planned, rules, settings)
 
 
-def _ncu(target: Target, settings: Settings) -> find.Ncu:
+def _ready(target: Target, settings: Settings) -> preflight.Ready:
     if settings.no_preflight:
-        return find.find(settings.ncu)
+        return preflight.Ready(find.find(settings.ncu))
     python = target.argv[0] if target.python else None
     return preflight.ready(settings.ncu, python=python, quiet=settings.quiet)
 
 
 def _run(
-    ncu: str, target: Target, options: Options, rules: Sequence[Rule], settings: Settings
+    ncu: str, target: Target, planned: _Planned, rules: Sequence[Rule], settings: Settings
 ) -> int:
     default = f"kprof-{target.name}"
     with (
@@ -86,13 +109,17 @@ def _run(
         place.scratch(folder) as scratch,
     ):
         runner = _runner(ncu, target, scratch, settings)
-        measured = staged.measure(runner, options, settings.wanted, partial(reporting.load, rules))
+        read = partial(reporting.load, rules)
+        measured = staged.measure(runner, planned.options, settings.wanted, read)
         if measured.last is None:  # --plan
             return 0
         if measured.last.empty and measured.survey is None:
             return _failed(measured.last)
         with _keeping(measured, folder):
-            diagnosed = reporting.report(measured, target, options, rules, folder / place.REPORT)
+            diagnosed = reporting.report(
+                measured, target, planned.options, rules, folder / place.REPORT
+            )
+            diagnosed = replace(diagnosed, notes=(*diagnosed.notes, *planned.notes))
             page = _write(diagnosed, folder, settings)
         _show(diagnosed, page, settings)
         return _status(diagnosed, measured, settings)
@@ -138,12 +165,24 @@ def _keep(files: Mapping[Path, Path]) -> None:
         place.keep(report, kept)
 
 
-def _with_rules(options: Options, settings: Settings) -> tuple[Options, tuple[Rule, ...]]:
-    # Before anything runs: a misspelt rule must not cost a profile.
+@dataclass(frozen=True, slots=True)
+class _Planned:
+    options: Options
+    notes: tuple[str, ...] = ()
+
+
+def _rules(settings: Settings) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
     known = registry(Path(settings.rules_dir) if settings.rules_dir else None)
-    chosen = known if settings.rules is None else select(known, settings.rules)
-    # All are collected for, so that the kept profile can answer to the others later.
-    return replace(options, metrics=metrics_for(options.depth, known)), chosen
+    return known, known if settings.rules is None else select(known, settings.rules)
+
+
+def _planned(
+    options: Options, known: tuple[Rule, ...], ready: preflight.Ready | None = None
+) -> _Planned:
+    # All rules are collected for, so that the kept profile can answer to the others later.
+    capability, version = (ready.capability, ready.ncu.version) if ready else (None, None)
+    plan = plan_for(options.depth, known, capability, version)
+    return _Planned(replace(options, metrics=plan.metrics, sections=plan.sections), plan.notes)
 
 
 def _failed(stage: staged.Stage) -> int:

@@ -339,6 +339,11 @@ int cuInit(unsigned flags) {
 }
 int cuDriverGetVersion(int *v) { *v = 13000; return 0; }
 int cuDeviceGetCount(int *n) { *n = 2; return 0; }
+int cuDeviceGet(int *device, int ordinal) { *device = ordinal; return 0; }
+int cuDeviceGetAttribute(int *value, int attribute, int device) {
+  *value = attribute == 75 ? 9 : attribute == 76 ? device : -1;
+  return 0;
+}
 int cuGetErrorName(int code, const char **name) { *name = "CUDA_ERROR_NO_DEVICE"; return 0; }
 """
 
@@ -369,6 +374,7 @@ def test_the_loader_itself_says_which_libcuda_it_takes(libcuda_so: Path, tmp_pat
     assert found["libcuda"] == {
         "path": str(libcuda_so),
         "found_as": f"{tmp_path}/libcuda.so.1",
+        "capabilities": ["9.0", "9.1"],
         "version": "580.159.04",
         "kind": "driver",
         "cuda_version": "13.0",

@@ -78,6 +78,28 @@ def _initialise(library: ctypes.CDLL, facts: dict[str, object]) -> None:
     count = ctypes.c_int()
     if code == 0 and library.cuDeviceGetCount(ctypes.byref(count)) == 0:
         facts["device_count"] = count.value
+        facts["capabilities"] = _capabilities(library, count.value)
+
+
+# CUdevice_attribute of cuda.h.
+_CAPABILITY_MAJOR, _CAPABILITY_MINOR = 75, 76
+_MOST_DEVICES = 64
+
+
+def _capabilities(library: ctypes.CDLL, count: int) -> list[str]:
+    """Return the compute capability of every device that answers, in CUDA's order."""
+    found = []
+    for ordinal in range(min(count, _MOST_DEVICES)):
+        device, major, minor = ctypes.c_int(), ctypes.c_int(), ctypes.c_int()
+        with contextlib.suppress(AttributeError):  # a stub has few functions
+            wrong = (
+                library.cuDeviceGet(ctypes.byref(device), ordinal)
+                or library.cuDeviceGetAttribute(ctypes.byref(major), _CAPABILITY_MAJOR, device)
+                or library.cuDeviceGetAttribute(ctypes.byref(minor), _CAPABILITY_MINOR, device)
+            )
+            if not wrong:
+                found.append(f"{major.value}.{minor.value}")
+    return found
 
 
 def _name(library: ctypes.CDLL, code: int) -> str:

@@ -1,0 +1,159 @@
+"""A program with many launches: a trial, a survey, depth, with a stand-in for ncu."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.profiling import assert_no_traceback, command, script
+
+MANY = "a*50"  # more launches than a trial takes
+TRAINS = "print('hello')\n# loss.backward()"
+WHOLE = {"report.html", "report.json", "report.ncu-rep", "survey.ncu-rep.xz"}
+
+Staged = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def staged(env: dict[str, str], recorded: Path) -> Staged:
+    """Run ``kprof profile`` without standard input: a pipe could not be read twice."""
+
+    def run(*args: str, stdin: Path | None = None, **fake: str) -> subprocess.CompletedProcess[str]:
+        known = {"report": str(recorded), "survey": str(recorded), "calls": "calls", "seconds": "0"}
+        fakes = {f"FAKE_NCU_{name.upper()}": value for name, value in {**known, **fake}.items()}
+        with (stdin or Path("/dev/null")).open() as source:
+            done = subprocess.run(
+                command(*args),
+                env={**env, **fakes},
+                stdin=source,
+                capture_output=True,
+                text=True,
+                timeout=120,
+                check=False,
+            )
+        assert_no_traceback(done.stderr)
+        return done
+
+    return run
+
+
+def calls() -> list[list[str]]:
+    return [shlex.split(line) for line in Path("calls").read_text().splitlines()]
+
+
+def option(call: list[str], name: str) -> str | None:
+    return call[call.index(name) + 1] if name in call else None
+
+
+def written(folder: str) -> set[str]:
+    return {path.name for path in Path(folder).iterdir()}
+
+
+def report(folder: str = "kprof-t") -> dict[str, object]:
+    found: dict[str, object] = json.loads(Path(folder, "report.json").read_text())
+    return found
+
+
+def survey_of(found: dict[str, object]) -> dict[str, object] | None:
+    collection = found["collection"]
+    assert isinstance(collection, dict)
+    return collection.get("survey")
+
+
+def test_few_launches_need_no_survey(staged: Staged) -> None:
+    done = staged(script("t.py", "print('hello')"), kernels="a*40")
+    assert done.returncode == 0, done.stderr
+    assert len(calls()) == 1
+    assert survey_of(report()) is None
+    assert done.stdout.count("hello") == 1
+
+
+def test_many_launches_are_surveyed_and_measured(staged: Staged) -> None:
+    done = staged(script("t.py", "print('hello')"), kernels=MANY)
+    assert done.returncode == 0, done.stderr
+    trial, survey, depth = calls()
+    assert option(trial, "--launch-count") == "41"
+    assert option(survey, "--metrics") == "gpu__time_duration.sum"
+    assert option(survey, "--import-sass") == "no"
+    assert option(depth, "--filter-mode") == "per-launch-config"
+    assert option(depth, "--kernel-name-base") == "mangled"
+    assert written("kprof-t") == WHOLE
+    assert done.stdout.count("hello") == 1  # of the first run alone
+    assert "More than 40 launches" in done.stderr
+    seen = survey_of(report())
+    assert seen is not None
+    assert seen["launches"] == 1
+    assert seen["covered"] == 1.0
+
+
+def test_a_script_that_trains_is_surveyed_at_once(staged: Staged) -> None:
+    done = staged(script("t.py", TRAINS), kernels=MANY)
+    assert done.returncode == 0, done.stderr
+    assert [option(call, "--launch-count") for call in calls()] == ["10001", "1"]
+    assert done.stdout.startswith("hello\n")
+
+
+@pytest.mark.parametrize(
+    "options", [("--survey", "never"), ("--launch-count", "45"), ("--as-in-app",)]
+)
+def test_one_run_where_one_is_asked_for(staged: Staged, options: tuple[str, ...]) -> None:
+    done = staged(*options, script("t.py", TRAINS), kernels=MANY)
+    assert done.returncode == 0, done.stderr
+    assert len(calls()) == 1
+
+
+def test_a_pipe_is_read_once(kprof: Callable[..., subprocess.CompletedProcess[str]]) -> None:
+    code = "print(input()[::-1])  # .backward("
+    done = kprof(script("t.py", code), stdin="abc\n", kernels=MANY, calls="calls", seconds="0")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("cba\n")
+    assert len(calls()) == 1
+
+
+def test_a_file_is_read_again_by_every_run(staged: Staged) -> None:
+    Path("input").write_text("abc\n")
+    code = "open('read', 'a').write(input())  # .backward("
+    done = staged(script("t.py", code), stdin=Path("input"), kernels=MANY)
+    assert done.returncode == 0, done.stderr
+    assert Path("read").read_text() == "abcabc"
+
+
+def test_the_plan_is_printed_and_nothing_written(staged: Staged) -> None:
+    done = staged("--plan", script("t.py", "print('hello')"), kernels=MANY)
+    assert done.returncode == 0, done.stderr
+    assert len(calls()) == 1
+    assert "Plan: 1 kernels in depth, 100.0 % of that time, 8 passes each" in done.stdout
+    assert not Path("kprof-t").exists()
+
+
+def test_the_survey_is_kept_where_depth_fails(staged: Staged) -> None:
+    done = staged(script("t.py", TRAINS), kernels=MANY, mode="nothing-deep")
+    assert done.returncode == 2
+    assert "a later run of the target, for depth, gave nothing" in done.stderr
+    found = report()
+    kernels = found["kernels"]
+    assert isinstance(kernels, list)
+    assert [kernel["depth"] for kernel in kernels] == ["survey"]
+    assert "survey.ncu-rep.xz" in written("kprof-t")
+
+
+def test_the_trial_is_kept_where_the_survey_fails(staged: Staged) -> None:
+    done = staged(script("t.py", ""), kernels=MANY, mode="once")
+    assert done.returncode == 2
+    assert "a later run of the target, for the survey, gave nothing" in done.stderr
+    assert written("kprof-t") == {"report.html", "report.json", "report.ncu-rep"}
+
+
+def test_a_target_that_fails_every_time_is_measured_and_said(staged: Staged) -> None:
+    done = staged(script("t.py", "import sys\nsys.exit(3)  # .backward("), kernels=MANY)
+    assert done.returncode == 2
+    assert "the target ended with status 3" in done.stderr
+    source = report()["source"]
+    assert isinstance(source, dict)
+    assert source["target_exit"] == 3
+    assert written("kprof-t") == WHOLE
