@@ -13,6 +13,7 @@ from pathlib import Path
 import click
 
 from kprof.cli.live import EACH, progress
+from kprof.cli.plan_text import lines
 from kprof.collect import stages
 from kprof.collect.command import Options, ncu_argv, readable, shell
 from kprof.collect.run import Collected, collect
@@ -25,7 +26,6 @@ _MANY = (
     "The program runs twice more, its output hidden."
 )
 _WORTH = 0.02  # share of the GPU time for which another run is worth its time
-_PASSES = {"quick": 5, "standard": 8, "full": 38}
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +215,7 @@ def _surveyed(
         top=wanted.top,
         complete=survey.collected.log.profiled <= stages.MOST,
     )
-    _tell(runner, plan(selection, survey.collected.elapsed_s, options.depth), wanted)
+    _tell(runner, lines(selection, survey.collected.elapsed_s, options.depth), wanted)
     if wanted.plan_only:
         return Measured(first, None, survey=profile, selection=selection)
     if not selection.selected:
@@ -229,8 +229,8 @@ def _surveyed(
     return Measured(first, last, more, survey, profile, selection, trouble)
 
 
-def _tell(runner: Runner, lines: list[str], wanted: Wanted) -> None:
-    for line in lines:
+def _tell(runner: Runner, told: list[str], wanted: Wanted) -> None:
+    for line in told:
         if wanted.plan_only:  # then it is the result
             click.echo(line)
         else:
@@ -266,36 +266,6 @@ def _rest(
     stages.rewind(start)
     stage = runner.run("rest", stages.again(options, missing), muted=True)
     return () if stage.empty else (stage,)
-
-
-def plan(selection: Selection, elapsed_s: float, depth: str) -> list[str]:
-    """Say what will be measured in depth and what that takes."""
-    seen = selection.summary()
-    passes = _PASSES[depth]
-    seconds = stages.estimate_s(selection, elapsed_s, passes)
-    size = len(selection.selected) * stages.BYTES_PER_KERNEL / 1e6
-    at_least = "" if selection.complete else "at least "
-    lines = [
-        f"Survey: {at_least}{seen.launches:,} launches of {seen.kernels:,} kernels, "
-        f"{seen.total_s * 1e3:.3g} ms of GPU time.",
-        f"Plan: {seen.in_depth:,} kernels in depth, {100 * seen.covered:.1f} % of that time, "
-        f"{passes} passes each: about {_duration(seconds)} and {size:.3g} MB "
-        f"(every launch with --set full: about {_duration(stages.estimate_full_s(selection))}).",
-    ]
-    if seen.tuning_launches:
-        lines.append(
-            f"Left out: {seen.tuning_launches:,} launches that tried configurations "
-            f"(autotuning), {seen.tuning_s * 1e3:.3g} ms."
-        )
-    return lines
-
-
-def _duration(seconds: float) -> str:
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 7200:
-        return f"{seconds / 60:.0f} min"
-    return f"{seconds / 3600:.1f} h"
 
 
 def _pack(report: Path) -> threading.Thread:

@@ -131,8 +131,13 @@ def why(
 
 def notes(collected: Collected) -> tuple[str, ...]:
     """Return what the user must know about a run that did give a report."""
-    known = _known([text for text in collected.log.errors if "returned an error code" not in text])
-    missing = (f"ncu could not measure everything: {known.message}; {known.hint}",) if known else ()
+    errors = [text for text in collected.log.errors if "returned an error code" not in text]
+    known = _known(errors)
+    missing: tuple[str, ...] = ()
+    if known is not None:
+        missing = (f"ncu could not measure everything: {known.message}; {known.hint}",)
+    elif errors:
+        missing = (f"ncu could not measure everything; it says: {_short(errors[0])}",)
     slow = (
         f"{what}; {hint}"
         for pattern, what, hint in _TROUBLE

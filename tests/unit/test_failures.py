@@ -214,3 +214,11 @@ def test_ncu_killed() -> None:
 )
 def test_exit_status_in_words(status: int, text: str) -> None:
     assert failures.exit_text(status) == text
+
+
+def test_an_error_that_nobody_knows_is_passed_on_as_it_is() -> None:
+    log = NcuLog(errors=["Something new happened to kernel 3."])
+    ended = Collected(None, log, 0, 0, None, False, 1.0)
+    assert failures.notes(ended) == (
+        "ncu could not measure everything; it says: Something new happened to kernel 3.",
+    )
