@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.profiling import assert_no_traceback, command, script
+from tests.profiling import LONG, Start, assert_no_traceback, command, script
 
 MANY = "a*50"  # more launches than a trial takes
 TRAINS = "print('hello')\n# loss.backward()"
@@ -135,10 +138,7 @@ def test_the_survey_is_kept_where_depth_fails(staged: Staged) -> None:
     done = staged(script("t.py", TRAINS), kernels=MANY, mode="nothing-deep")
     assert done.returncode == 2
     assert "a later run of the target, for depth, gave nothing" in done.stderr
-    found = report()
-    kernels = found["kernels"]
-    assert isinstance(kernels, list)
-    assert [kernel["depth"] for kernel in kernels] == ["survey"]
+    assert depths() == {"survey"}
     assert "survey.ncu-rep.xz" in written("kprof-t")
 
 
@@ -157,3 +157,33 @@ def test_a_target_that_fails_every_time_is_measured_and_said(staged: Staged) -> 
     assert isinstance(source, dict)
     assert source["target_exit"] == 3
     assert written("kprof-t") == WHOLE
+
+
+def test_ctrl_c_keeps_what_a_survey_saw(running: Start, recorded: Path) -> None:
+    code = f"{LONG}\n# .backward("
+    child = running(kernels="a*2000", code=code, survey=str(recorded), seconds="0.02")
+    os.killpg(child.pid, signal.SIGINT)
+    _, err = child.communicate(timeout=60)
+    assert_no_traceback(err)
+    assert child.returncode == 130, err
+    assert "interrupted" in err
+    assert depths() == {"survey"}
+
+
+def test_the_time_limit_is_for_all_runs_and_keeps_both(staged: Staged) -> None:
+    code = (
+        "import os, time\nif os.path.exists('ran'): time.sleep(60)\nopen('ran', 'w')  # .backward("
+    )
+    began = time.monotonic()
+    done = staged("--timeout", "5", script("t.py", code), kernels=MANY)
+    assert time.monotonic() - began < 40
+    assert done.returncode == 2
+    assert "by --timeout" in done.stderr
+    assert depths() == {"standard"}
+    assert written("kprof-t") == WHOLE
+
+
+def depths() -> set[object]:
+    kernels = report()["kernels"]
+    assert isinstance(kernels, list)
+    return {kernel["depth"] for kernel in kernels}
