@@ -28,6 +28,8 @@ from kprof.metrics.arithmetic import (
 from kprof.metrics.execution import (
     ACHIEVED_OCCUPANCY,
     BLOCK_THREADS,
+    CLUSTER_SIZE,
+    CLUSTERS_ACTIVE_MAX,
     COUNTED_STALL,
     DRAM_CLOCK,
     DURATION,
@@ -71,6 +73,7 @@ from kprof.metrics.hardware import (
     TENSOR_PCT,
     UNIT_CLASS,
     UNITS,
+    XU_PCT,
     Largest,
     elapsed,
 )
@@ -98,6 +101,8 @@ from kprof.quantity import Quantity
 __all__ = [
     "ACHIEVED_OCCUPANCY",
     "BLOCK_THREADS",
+    "CLUSTERS_ACTIVE_MAX",
+    "CLUSTER_SIZE",
     "COMPUTE_SOL",
     "COUNTED_STALL",
     "COVERAGE",
@@ -173,6 +178,7 @@ __all__ = [
     "UNIT_CLASS",
     "WARP_INSTRUCTIONS",
     "WAVES",
+    "XU_PCT",
     "Largest",
     "elapsed",
     "is_wanted",

@@ -90,6 +90,15 @@ ELIGIBLE_WARPS = plain(
 )
 GRID_BLOCKS = plain("grid_blocks", "launch__grid_size", "thread blocks in the grid", "block")
 BLOCK_THREADS = plain("block_threads", "launch__block_size", "threads per block", "thread")
+CLUSTER_SIZE = plain(
+    "cluster_size", "launch__cluster_size", "thread blocks per cluster, 0 without clusters", "block"
+)
+CLUSTERS_ACTIVE_MAX = plain(
+    "clusters_active_max",
+    "launch__cluster_max_active",
+    "clusters of this launch the whole GPU holds at once",
+    "cluster",
+)
 WAVES = plain(
     "waves", "launch__waves_per_multiprocessor", "grid over what all SMs hold at once", "wave"
 )

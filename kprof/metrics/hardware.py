@@ -140,6 +140,7 @@ L1_PCT = _largest(
 )
 ISSUE_PCT = _largest("issue_pct", UNITS["issue"], "issue slots used")
 FP64_PCT = _largest("fp64_pct", UNITS["fp64"], "FP64 pipe busy")
+XU_PCT = _largest("xu_pct", UNITS["xu"], "special-function pipe busy")
 TENSOR_PCT = _largest("tensor_pct", UNITS["tensor"], "tensor pipe busy")
 FMA_PCT = _largest("fma_pct", UNITS["fma"], "FMA pipe busy")
 L1_DATA_PCT = _largest("l1_data_pct", UNITS["l1_data"], "L1 / shared-memory data stage busy")
