@@ -48,6 +48,33 @@ class Place:
     share: float
 
 
+# How a load was found for the instruction that waits: ``register`` writes a register it needs;
+# ``arithmetic`` does so through moves and address arithmetic; ``order`` is merely the last one
+# before it, where no register leads to a load.
+Trail = Literal["register", "arithmetic", "order"]
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """An instruction that waits for data, and the instructions that fetch it.
+
+    Attributes:
+        reason: ``long_scoreboard`` or ``short_scoreboard``.
+        waiter: where the samples are; its share is of all samples of the reason.
+        producers: what it waits for, likeliest first; their shares sum up to the waiter's. Empty
+            where the code does not show it.
+        trail: how they were found, None without any.
+        complete: False where paths lead out of what is known (a call, the function's start): there
+            may be more producers.
+    """
+
+    reason: str
+    waiter: Place
+    producers: tuple[Place, ...] = ()
+    trail: Trail | None = None
+    complete: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class Finding:
     """A diagnosis.
@@ -63,6 +90,7 @@ class Finding:
         evidence: the numbers.
         refuted_by: the observation that would prove the finding wrong.
         source: where, strongest first.
+        waits: for findings about waiting: who waits there for which load, strongest first.
         advice: what to change, most effective first.
         kernels: indices for findings that span kernels, empty otherwise.
     """
@@ -79,6 +107,7 @@ class Finding:
     source: tuple[Place, ...] = ()
     advice: tuple[str, ...] = ()
     kernels: tuple[int, ...] = ()
+    waits: tuple[Wait, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

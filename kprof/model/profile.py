@@ -6,7 +6,7 @@ Units are SI base units. A value that is absent, NaN or infinite in the report h
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 Dim3 = tuple[int, int, int]
@@ -134,6 +134,7 @@ class Instruction:
         file: source file, None without line information.
         line: 1-based source line, None without line information.
         values: counters by metric name, e.g. ``memory_l1_wavefronts_shared``.
+        function: position among the kernel's functions, 0 unless code is called.
     """
 
     pc: int
@@ -141,6 +142,27 @@ class Instruction:
     file: str | None
     line: int | None
     values: Mapping[str, float]
+    function: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """One SASS instruction of a function that was read as a whole, counters or not.
+
+    Attributes:
+        pc: byte offset from the function's start.
+        sass: the disassembled instruction, targets of branches as offsets too; empty where the
+            library cannot read it.
+        file: source file, None without line information.
+        line: 1-based source line, None without line information.
+        function: position among the kernel's functions, 0 unless code is called.
+    """
+
+    pc: int
+    sass: str
+    file: str | None = None
+    line: int | None = None
+    function: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +193,10 @@ class Kernel:
             metrics the report holds without a usable number.
         breakdowns: throughput metric to the metrics it is the maximum of.
         instructions: SASS instructions with counters, ordered by ``pc``.
+        code: the whole function in the order of its addresses; empty where only the instructions
+            with counters were described.
+        executed: executions per warp of each instruction of ``code``.
+        threads: the same per active thread.
         opcodes: warp-level executions by SASS opcode without modifiers.
         opcodes_full: the same with modifiers, e.g. ``HGMMA.64x256x16.F32``.
         thread_opcodes: executions by threads that were not predicated off, by opcode with
@@ -191,6 +217,9 @@ class Kernel:
     unusable: Mapping[str, str] = field(default_factory=dict)
     breakdowns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     instructions: tuple[Instruction, ...] = ()
+    code: tuple[Code, ...] = ()
+    executed: Sequence[float] = ()
+    threads: Sequence[float] = ()
     opcodes: Mapping[str, float] = field(default_factory=dict)
     opcodes_full: Mapping[str, float] = field(default_factory=dict)
     thread_opcodes: Mapping[str, float] = field(default_factory=dict)

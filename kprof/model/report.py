@@ -12,6 +12,7 @@ from typing import Literal
 
 from kprof.model.finding import Finding, QualityNote, Skipped
 from kprof.model.profile import Collection, Launch, Opinion, Source
+from kprof.model.source import SourceView, StallTree
 
 # Why a kernel that was only timed was not measured in depth: its share of the GPU time is smaller
 # than those chosen (``--coverage``, ``--top``); it was launched in a search for the best
@@ -77,13 +78,38 @@ class WhatIf:
 
 
 @dataclass(frozen=True, slots=True)
+class OccupancyCurve:
+    """How many warps an SM could hold if one resource of the launch were another.
+
+    Attributes:
+        resource: ``registers``, ``shared_memory`` or ``block_size``.
+        unit: of ``points``' x: ``register/thread``, ``byte/block``, ``thread/block``.
+        points: (x, resident warps per SM), where the curve bends.
+        here: the launch itself, None when unknown.
+    """
+
+    resource: str
+    unit: str
+    points: tuple[tuple[float, float], ...]
+    here: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Resident warps in percent of the maximum; every limiter that ties for the smallest."""
+    """Resident warps in percent of the maximum; every limiter that ties for the smallest.
+
+    Attributes:
+        what_if: the smallest changes that fit another block; empty where ``no_matter`` is given.
+        curves: occupancy over each resource.
+        no_matter: why more occupancy would change nothing or cannot be told, None otherwise.
+    """
 
     theoretical_pct: float | None = None
     achieved_pct: float | None = None
     limiters: tuple[str, ...] = ()
     what_if: tuple[WhatIf, ...] = ()
+    curves: tuple[OccupancyCurve, ...] = ()
+    no_matter: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +222,8 @@ class KernelReport:
             otherwise.
         stalls: warp-stall reason to share (0..1) of stalled samples.
         pipes: execution pipe to percent of peak.
+        source: lines and instructions with their cost, None without per-instruction counters.
+        stall_tree: issued or not, why not and where; None without stall data.
     """
 
     index: int
@@ -225,6 +253,8 @@ class KernelReport:
     skipped: tuple[Skipped, ...] = ()
     quality: tuple[QualityNote, ...] = ()
     opinions: tuple[Opinion, ...] = ()
+    source: SourceView | None = None
+    stall_tree: StallTree | None = None
 
     @property
     def timed_only(self) -> bool:
