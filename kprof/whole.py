@@ -92,22 +92,28 @@ def _timed(group: Group, index: int, why: LeftOut | None) -> KernelReport:
 def _differences(
     selection: Selection, deep: Iterable[Config], groups: Iterable[Config], *, cut_off: bool
 ) -> tuple[str, ...]:
-    """Say where the second run launched other kernels than the first."""
+    """Say where the survey and the run in depth met different kernels."""
     seen, known = set(deep), set(groups)
     missing = [group.config for group in selection.selected if group.config not in seen]
     added = [key for key in seen if key not in known]
     notes = []
     if missing and not cut_off:
         notes.append(
-            f"The program's second run differed: {_count(missing)} chosen for depth did not run "
-            f"again ({_names(missing)}); they are shown as the survey timed them."
+            f"{_count(missing)} chosen for depth {_was(missing)} not met there ({_names(missing)}): "
+            "the program did not launch the same again, or ncu's filter passed over it. What the "
+            "survey timed is shown."
         )
     if added:
         notes.append(
-            f"The program's second run differed: {_count(added)} did not run in the survey "
-            f"({_names(added)}); how often they are launched is unknown."
+            f"{_count(added)} measured in depth {_was(added)} not met by the survey "
+            f"({_names(added)}): the program did not launch the same again. How often it is "
+            "launched is unknown."
         )
     return tuple(notes)
+
+
+def _was(configs: list[Config]) -> str:
+    return "was" if len(configs) == 1 else "were"
 
 
 def _count(configs: list[Config]) -> str:

@@ -48,7 +48,7 @@ def test_counts_and_time_come_from_the_survey() -> None:
 def test_a_kernel_that_did_not_run_again_is_said_and_kept() -> None:
     found = whole(report(deep(0, LAUNCHES[0], 12e-6)), select(LAUNCHES, coverage=1))
     assert [kernel.depth for kernel in found.kernels] == ["standard", "survey"]
-    assert "1 kernel chosen for depth did not run again (add)" in found.notes[0]
+    assert "1 kernel chosen for depth was not met there (add): " in found.notes[0]
     assert found.kernels[1].left_out == "missing"
 
 
@@ -85,7 +85,7 @@ def test_it_is_kept_why_a_kernel_was_left_out() -> None:
 def test_a_kernel_of_the_second_run_alone_is_said_and_kept() -> None:
     other = deep(1, launch("gemm", 1e-6, grid=7), 3e-6)
     found = whole(report(deep(0, LAUNCHES[0], 1e-6), other), select(LAUNCHES, coverage=0.9))
-    assert "1 kernel did not run in the survey (gemm)" in found.notes[0]
+    assert "1 kernel measured in depth was not met by the survey (gemm): " in found.notes[0]
     assert found.kernels[1].launches == 1
     assert found.kernels[1].total_s is None
 
