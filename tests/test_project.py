@@ -37,7 +37,10 @@ LAYERS: tuple[frozenset[str], ...] = (
         {"collect", "evidence", "limiter", "occupancy", "reader", "roofline", "rule", "samples",
          "sharedmem", "stalls", "tensor"}
     ),
-    frozenset({"audit", "diagnosis", "estimate", "occupancy_rule", "ordering", "quality", "whole"}),
+    frozenset(
+        {"audit", "diagnosis", "estimate", "occupancy_rule", "ordering", "quality", "stall_rule",
+         "whole"}
+    ),
     frozenset(
         {"annotations", "collection_text", "doctor_export", "doctor_html", "doctor_input",
          "doctor_matrix", "doctor_result", "doctor_text", "doctor_words", "doubts", "export",

@@ -27,6 +27,7 @@ from kprof.metrics.arithmetic import (
 )
 from kprof.metrics.execution import (
     ACHIEVED_OCCUPANCY,
+    BARRIER_STALLS,
     BLOCK_THREADS,
     CLUSTER_SIZE,
     CLUSTERS_ACTIVE_MAX,
@@ -42,6 +43,8 @@ from kprof.metrics.execution import (
     LIMIT_SHARED,
     LIMIT_WARPS,
     LONG_SCOREBOARD,
+    MEMBAR_STALLS,
+    NO_INSTRUCTION_STALLS,
     OCCUPANCY_LIMITS,
     PASSES,
     SAMPLED_STALL,
@@ -56,6 +59,7 @@ from kprof.metrics.execution import (
     THEORETICAL_OCCUPANCY,
     THREADS_PER_INSTRUCTION,
     THREADS_PER_INSTRUCTION_ON,
+    WAIT_STALLS,
     WAVES,
 )
 from kprof.metrics.hardware import (
@@ -80,6 +84,7 @@ from kprof.metrics.hardware import (
 from kprof.metrics.memory import (
     DRAM_BYTES,
     DRAM_PEAK,
+    GLOBAL_ATOMICS,
     GLOBAL_SECTORS,
     GLOBAL_SECTORS_IDEAL,
     L1_BYTES,
@@ -100,6 +105,7 @@ from kprof.quantity import Quantity
 
 __all__ = [
     "ACHIEVED_OCCUPANCY",
+    "BARRIER_STALLS",
     "BLOCK_THREADS",
     "CLUSTERS_ACTIVE_MAX",
     "CLUSTER_SIZE",
@@ -127,6 +133,7 @@ __all__ = [
     "FP32_INSTRUCTIONS",
     "FP64_INSTRUCTIONS",
     "FP64_PCT",
+    "GLOBAL_ATOMICS",
     "GLOBAL_SECTORS",
     "GLOBAL_SECTORS_IDEAL",
     "GRID_BLOCKS",
@@ -153,7 +160,9 @@ __all__ = [
     "LIMIT_WARPS",
     "LOCAL_SECTORS",
     "LONG_SCOREBOARD",
+    "MEMBAR_STALLS",
     "MEMORY_SOL",
+    "NO_INSTRUCTION_STALLS",
     "OCCUPANCY_LIMITS",
     "PASSES",
     "SAMPLED_STALL",
@@ -176,6 +185,7 @@ __all__ = [
     "THREADS_PER_INSTRUCTION_ON",
     "UNITS",
     "UNIT_CLASS",
+    "WAIT_STALLS",
     "WARP_INSTRUCTIONS",
     "WAVES",
     "XU_PCT",

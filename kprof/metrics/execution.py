@@ -149,12 +149,29 @@ SAMPLED_STALL = "smsp__pcsamp_warps_issue_stalled_{}"
 SAMPLED_STALL_NOT_ISSUED = "smsp__pcsamp_warps_issue_stalled_{}_not_issued"
 COUNTED_STALL = "smsp__average_warps_issue_stalled_{}_per_issue_active.ratio"
 SAMPLES = plain("samples", "smsp__pcsamp_sample_count", "warp samples taken", "sample")
-LONG_SCOREBOARD = either(
+
+
+def _stall(name: str, reasons: tuple[str, ...], meaning: str) -> Quantity:
+    """A stall reason in whichever form a report has it; sampling and counting spell some apart."""
+    forms = (SAMPLED_STALL_NOT_ISSUED, SAMPLED_STALL, COUNTED_STALL)
+    names = tuple(form.format(reason) for form in forms for reason in reasons)
+    return either(name, names, meaning, "")
+
+
+LONG_SCOREBOARD = _stall(
     "long_scoreboard_stalls",
-    tuple(
-        form.format("long_scoreboard")
-        for form in (SAMPLED_STALL_NOT_ISSUED, SAMPLED_STALL, COUNTED_STALL)
-    ),
+    ("long_scoreboard",),
     "warps waiting for a global, local or texture load",
-    "",
+)
+BARRIER_STALLS = _stall(
+    "barrier_stalls", ("barrier",), "warps waiting for their block at a barrier"
+)
+MEMBAR_STALLS = _stall("membar_stalls", ("membar",), "warps waiting for a memory fence")
+WAIT_STALLS = _stall(
+    "wait_stalls", ("wait",), "warps waiting out the fixed latency of their last instruction"
+)
+NO_INSTRUCTION_STALLS = _stall(
+    "no_instruction_stalls",
+    ("no_instructions", "no_instruction"),
+    "warps whose next instruction had not been fetched",
 )

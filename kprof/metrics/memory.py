@@ -6,6 +6,7 @@ Formulas are those of NVIDIA's own roofline sections
 
 from __future__ import annotations
 
+from kprof.metrics import opcodes
 from kprof.metrics.execution import NS
 from kprof.metrics.hardware import elapsed
 from kprof.quantity import Quantity, Way, either, plain
@@ -147,3 +148,9 @@ WARP_INSTRUCTIONS = either(
 )
 L1_HIT = plain("l1_hit", "l1tex__t_sector_hit_rate.pct", "sectors found in L1", "%")
 L2_HIT = plain("l2_hit", "lts__t_sector_hit_rate.pct", "sectors found in L2", "%")
+GLOBAL_ATOMICS = Quantity(
+    "global_atomics",
+    "atomic updates of global memory (ATOM, ATOMG, RED, REDG), predicated-on threads only",
+    "inst",
+    (Way((opcodes.GLOBAL_ATOMICS,), float, asked=(opcodes.THREAD_OPCODES,)),),
+)

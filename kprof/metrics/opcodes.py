@@ -1,4 +1,4 @@
-"""Floating-point thread instructions out of the opcode mix.
+"""Floating-point and atomic thread instructions out of the opcode mix.
 
 ``sass__thread_inst_executed_true_per_opcode_with_modifier_all`` counts for every opcode, spelled
 as in SASS, the threads that executed it and were not predicated off: what the counters
@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 THREAD_OPCODES = "sass__thread_inst_executed_true_per_opcode_with_modifier_all"
+GLOBAL_ATOMICS = "kprof__thread_inst_executed_op_global_atomic"
 KINDS = ("fadd", "fmul", "ffma", "dadd", "dmul", "dfma", "hadd", "hmul", "hfma")
 
 # How many instructions of its kind one thread executes at once: a Blackwell FFMA2 is two FFMA.
@@ -36,6 +37,9 @@ _OPCODES = {
     "HFMA2": ("hfma", 1.0),
     "HFMA2_32I": ("hfma", 1.0),
 }
+# Updates in L2. ATOM may be generic, then it is global most of the time; ATOMS is shared memory's
+# and REDUX stays within the warp.
+_GLOBAL_ATOMICS = frozenset({"ATOM", "ATOMG", "RED", "REDG"})
 
 
 def by_opcode(kind: str) -> str:
@@ -61,6 +65,26 @@ def totals(opcodes: Mapping[str, float]) -> dict[str, float]:
             kind, at_once = _OPCODES[mnemonic]
             counts[kind] += at_once * executed
     return {by_opcode(kind): count for kind, count in counts.items()}
+
+
+def atomics(opcodes: Mapping[str, float]) -> dict[str, float]:
+    """Return how many threads updated global memory atomically, under ``GLOBAL_ATOMICS``.
+
+    Args:
+        opcodes: as for :func:`totals`.
+
+    Returns:
+        The count, 0 where there were none; nothing at all where the mix is unknown.
+    """
+    if not opcodes:
+        return {}
+    found = (n for opcode, n in opcodes.items() if is_global_atomic(opcode))
+    return {GLOBAL_ATOMICS: sum(found)}
+
+
+def is_global_atomic(opcode: str) -> bool:
+    """Say whether a SASS opcode, modifiers or not, updates global memory atomically."""
+    return opcode.partition(".")[0] in _GLOBAL_ATOMICS
 
 
 def _converts(mnemonic: str, modifiers: list[str]) -> bool:

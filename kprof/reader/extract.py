@@ -71,7 +71,7 @@ class Extractor:
         constituents = (part for parts in breakdowns.values() for part in parts)
         metrics, unusable = values.read(action, list(dict.fromkeys((*plan.scalars, *constituents))))
         by_thread = values.table(action, opcodes.THREAD_OPCODES)
-        metrics |= opcodes.totals(by_thread)
+        metrics |= opcodes.totals(by_thread) | opcodes.atomics(by_thread)
         workload = _WORKLOADS.get(action.workload_type(), "kernel")
         device = self.devices.index(action, names)
         return Kernel(

@@ -1,9 +1,11 @@
 from __future__ import annotations
 
+import importlib
 import math
 import re
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -11,11 +13,14 @@ from kprof import metrics as m
 from kprof.model import Finding, Kernel
 from kprof.quantity import Quantity
 from kprof.rule import Rule, registry
-from tests.rules import access_cases, bound_cases, execution_cases
 from tests.rules.case import FIRES, SILENT, Case
 
 RULES = {item.name: item for item in registry()}
-CASES = (*bound_cases.CASES, *access_cases.CASES, *execution_cases.CASES)
+# Every module of cases beside this one.
+MODULES = sorted(path.stem for path in Path(__file__).parent.glob("*_cases.py"))
+CASES: tuple[Case, ...] = tuple(
+    case for name in MODULES for case in importlib.import_module(f"tests.rules.{name}").CASES
+)
 FIRING = tuple(case for case in CASES if case.expected != SILENT)
 HEADINGS = [
     "What it detects",
