@@ -192,7 +192,7 @@ class Kernel:
         unusable: metric name to reason (``"NaN"``, ``"inf"``, ``"no value"``) for
             metrics the report holds without a usable number.
         breakdowns: throughput metric to the metrics it is the maximum of.
-        instructions: SASS instructions with counters, ordered by ``pc``.
+        instructions: SASS instructions with counters, ordered by address.
         code: the whole function in the order of its addresses; empty where only the instructions
             with counters were described.
         executed: executions per warp of each instruction of ``code``.

@@ -1,26 +1,45 @@
 """Text and source line of instructions, bought sparingly.
 
-The library takes a whole module apart to describe one instruction: 20 to 80 ms and 12 MB for a
-kernel of torch, where everything else about that kernel takes 8 ms. So launches of one function
-share one disassembly, functions that waste memory accesses and those with most GPU time go first,
-and a budget in bytes of device code (not in seconds: two readings of a file must be equal) ends
-it.
+The library takes a whole module apart to describe one instruction: 25 to 80 ms and 12 MB for a
+kernel of torch, where everything else about that kernel takes 8 ms, and 0.04 ms for every further
+instruction. So launches of one function share one disassembly, functions that waste memory
+accesses and those with most GPU time go first, and a budget in bytes of device code (not in
+seconds: two readings of a file must be equal) ends it. What it buys is the whole function, or, of
+one that is very large, its instructions with counters and what leads up to those that wait.
 """
 
 from __future__ import annotations
 
 import bisect
+import re
+from array import array
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kprof.model.profile import Instruction
+from kprof.model.profile import Code, Instruction, Kernel
+from kprof.reader.instructions import Executions
 from kprof.reader.library import Action
 
-# About 0.2 s of the library's time: three of torch's larger modules, or every kernel of most
+# About 0.5 s of the library's time: a dozen of torch's larger functions, or every kernel of most
 # programs of one's own.
-BUDGET_BYTES = 16 << 20
-# Printing one instruction costs as much as this much more of a module.
-_INSTRUCTION_BYTES = 10 << 10
+BUDGET_BYTES = 40 << 20
+# Printing one instruction costs as much as this much more of a module (measured).
+_INSTRUCTION_BYTES = 3 << 10
+# No function takes more than this share of the budget as a whole.
+_WHOLE = 0.25
+# Bytes of an instruction on every GPU that ncu supports (compute capability 7.0 and later).
+_STEP = 16
+# Instructions without executions in a row that still belong to a function: never reached, or a
+# kind that is not counted.
+_LONGEST_GAP = 64
+# Instructions to describe before one that waits for data, in a function too large to describe.
+_UPSTREAM = 96
+_WAITERS = 4
+_SCOREBOARDS = tuple(
+    f"smsp__pcsamp_warps_issue_stalled_{kind}_scoreboard{form}"
+    for kind in ("long", "short")
+    for form in ("_not_issued", "")
+)
 # From this share of needless accesses on, a reader wants to see where they are.
 _WASTEFUL = 0.1
 
@@ -37,6 +56,7 @@ class Listing:
         duration_s: GPU time of the launch, 0 when unknown.
         starts: start addresses of its functions, ascending; several for a graph.
         rows: counters by absolute program counter.
+        executed: how often every instruction ran, None where not measured.
     """
 
     index: int
@@ -44,14 +64,18 @@ class Listing:
     duration_s: float
     starts: tuple[int, ...]
     rows: Mapping[int, _Row]
+    executed: Executions | None = None
+
+    def part(self, pc: int) -> int:
+        """Return the position of the function that holds a program counter."""
+        return max(bisect.bisect_right(self.starts, pc) - 1, 0)
 
     def offset(self, pc: int) -> int:
         """Return a program counter relative to the start of its function.
 
         Code that is called and lies before the kernel has a negative one.
         """
-        position = bisect.bisect_right(self.starts, pc)
-        return pc - self.starts[max(position - 1, 0)]
+        return pc - self.starts[self.part(pc)]
 
     def key(self, pc: int) -> int:
         """Return what an instruction has in common with the same one of another launch."""
@@ -59,12 +83,16 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
-    """What the library knows about one instruction."""
+class Described:
+    """What the library knows about a function.
 
-    sass: str
-    file: str | None
-    line: int | None
+    Attributes:
+        places: its instructions by :meth:`Listing.key`, ascending.
+        code: the same in that order, empty where it is no more than those with counters.
+    """
+
+    places: Mapping[int, Code]
+    code: tuple[Code, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +111,34 @@ class Function:
         return self.launches[0]
 
     @property
-    def keys(self) -> list[int]:
-        """Every instruction that any launch has counters for."""
-        launches = self.launches
-        return sorted({listing.key(pc) for listing in launches for pc in listing.rows})
+    def counted(self) -> set[int]:
+        """Every instruction that any launch has counters for, by :meth:`Listing.key`."""
+        return {listing.key(pc) for listing in self.launches for pc in listing.rows}
+
+    @property
+    def whole(self) -> set[int]:
+        """Every instruction of the function, as far as executions show it."""
+        keys = set(self.counted)
+        for listing in self.launches:
+            pcs = listing.executed.pcs if listing.executed else ()
+            for pc, following in zip(pcs, [*pcs[1:], *pcs[-1:]], strict=True):
+                near = following - pc <= _LONGEST_GAP * _STEP
+                gap = range(pc, following if near else pc, _STEP)
+                keys.update(map(listing.key, (pc, *gap)))
+        return keys
+
+    @property
+    def upstream(self) -> set[int]:
+        """The instructions with counters, and what lies before those that wait for data."""
+        samples: dict[int, float] = {}
+        for listing in self.launches:
+            for pc, row in listing.rows.items():
+                waits = sum(row.get(name, 0.0) for name in _SCOREBOARDS)
+                samples[listing.key(pc)] = samples.get(listing.key(pc), 0.0) + waits
+        hottest = sorted((key for key in samples if samples[key]), key=lambda k: (-samples[k], k))
+        before = (range(k - _UPSTREAM * _STEP, k, _STEP) for k in hottest[:_WAITERS])
+        whole = self.whole
+        return {*samples, *(key for span in before for key in span if key in whole)}
 
 
 def functions(listings: Iterable[Listing]) -> list[Function]:
@@ -125,50 +177,102 @@ def _total(rows: Sequence[_Row], name: str) -> float:
     return sum(row.get(name, 0.0) for row in rows)
 
 
-def affordable(ranked: Sequence[Function], *, budget: int, module_bytes: int) -> list[Function]:
-    """Return the first functions whose disassembly fits the budget.
+Choice = tuple[Function, frozenset[int]]
+
+
+def affordable(ranked: Iterable[Function], *, budget: int, module_bytes: int) -> list[Choice]:
+    """Return the first functions whose disassembly fits the budget, and what to describe of them.
 
     Args:
         ranked: functions, most interesting first.
         budget: bytes of device code.
         module_bytes: bytes of one function's module.
     """
-    chosen = []
+    chosen: list[Choice] = []
+    largest = _WHOLE * budget
     for function in ranked:
-        budget -= module_bytes + _INSTRUCTION_BYTES * len(function.keys)
+        keys = function.whole
+        if len(keys) * _INSTRUCTION_BYTES > min(largest, budget - module_bytes):
+            keys = function.upstream
+        budget -= module_bytes + _INSTRUCTION_BYTES * len(keys)
         if budget < 0:
             break
-        chosen.append(function)
+        chosen.append((function, frozenset(keys)))
     return chosen
 
 
-def describe(action: Action, function: Function) -> dict[int, Place]:
-    """Return what the library knows about a function's instructions, by :meth:`Listing.key`."""
-    start = function.leader.starts[0]
-    return {key: _place(action, start + key) for key in function.keys}
+def describe(action: Action, choice: Choice) -> Described:
+    """Return what the library knows about a function's instructions."""
+    function, keys = choice
+    leader = function.leader
+    places = {key: _place(action, leader, leader.starts[0] + key) for key in sorted(keys)}
+    known = leader.executed is not None and len(keys) > len(function.counted)
+    return Described(places, tuple(places.values()) if known else ())
 
 
-def _place(action: Action, pc: int) -> Place:
+def _place(action: Action, listing: Listing, pc: int) -> Code:
     text = (action.sass_by_pc(pc) or "").strip()
     info = action.source_info(pc)
     file = info.file_name() if info is not None else ""
     line = info.line() if info is not None else 0
     known = bool(file) and line > 0
-    return Place(
-        sass="" if text == "???" else text,  # what the library prints for code it cannot read
+    return Code(
+        pc=listing.offset(pc),
+        # The library prints ??? for code it cannot read.
+        sass="" if text == "???" else _relative(text, listing, pc),
         file=file if known else None,
         line=line if known else None,
+        function=listing.part(pc),
     )
 
 
-_NOWHERE = Place("", None, None)
+_TARGET = re.compile(r"\b(BRA|BRX|JMP|BSSY|CALL|RET|LEPC|WARPSYNC)\b.* (0x[0-9a-f]+)$")
+_FARTHEST = 1 << 24
 
 
-def instructions(listing: Listing, places: Mapping[int, Place]) -> tuple[Instruction, ...]:
-    """Return a kernel's instructions ordered by ``pc``, as many as known with their text."""
-    described = ((pc, places.get(listing.key(pc), _NOWHERE)) for pc in listing.rows)
-    found = (
-        Instruction(listing.offset(pc), place.sass, place.file, place.line, dict(listing.rows[pc]))
+def _relative(text: str, listing: Listing, pc: int) -> str:
+    """Write the target of a branch like program counters: as an offset in its function."""
+    found = _TARGET.search(text)
+    if found is None:
+        return text
+    start = listing.starts[listing.part(pc)]
+    target = int(found[2], 16) - start
+    return f"{text[: found.start(2)]}{target:#x}" if 0 <= target < _FARTHEST else text
+
+
+_NOTHING = Described({})
+
+
+def finished(kernel: Kernel, listing: Listing, found: Described = _NOTHING) -> Kernel:
+    """Return a kernel with its instructions and code, as many as known with their text."""
+    executed = listing.executed if found.code else None
+    return replace(
+        kernel,
+        instructions=_instructions(listing, found.places),
+        code=found.code,
+        executed=_column(listing, found, executed.warps) if executed else (),
+        threads=_column(listing, found, executed.threads) if executed else (),
+    )
+
+
+def _column(listing: Listing, found: Described, values: Sequence[float]) -> Sequence[float]:
+    """Return a column of executions in the order of the code: what did not run has 0."""
+    if not values or listing.executed is None:
+        return ()
+    counted = dict(zip(map(listing.key, listing.executed.pcs), values, strict=True))
+    return array("d", (counted.get(key, 0.0) for key in found.places))
+
+
+def _instructions(listing: Listing, places: Mapping[int, Code]) -> tuple[Instruction, ...]:
+    described = ((pc, places.get(listing.key(pc))) for pc in sorted(listing.rows))
+    return tuple(
+        Instruction(
+            pc=listing.offset(pc),
+            sass=place.sass if place else "",
+            file=place.file if place else None,
+            line=place.line if place else None,
+            values=dict(listing.rows[pc]),
+            function=listing.part(pc),
+        )
         for pc, place in described
     )
-    return tuple(sorted(found, key=lambda instruction: instruction.pc))

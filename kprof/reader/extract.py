@@ -9,7 +9,13 @@ from kprof.model.profile import Kernel
 from kprof.reader import values
 from kprof.reader.devices import LAUNCH, Devices, launch
 from kprof.reader.disassembly import Listing
-from kprof.reader.instructions import counters, function_sizes, function_starts
+from kprof.reader.instructions import (
+    Columns,
+    counters,
+    executions,
+    function_sizes,
+    function_starts,
+)
 from kprof.reader.library import DEMANGLED, FUNCTION, Action
 from kprof.reader.opinions import nvtx_ranges, opinions
 
@@ -107,7 +113,9 @@ def _duration(metrics: Mapping[str, float]) -> float | None:
 
 
 def _listing(action: Action, kernel: Kernel, names: Sequence[str]) -> Listing | None:
-    rows = counters(action, names, kernel.metrics)
+    columns = Columns(action, names)
+    executed = executions(columns)
+    rows = counters(columns, names, kernel.metrics, executed)
     if not rows:
         return None
     starts = function_starts(action, rows)
@@ -120,4 +128,4 @@ def _listing(action: Action, kernel: Kernel, names: Sequence[str]) -> Listing | 
         function_sizes(action),
         tuple(start - starts[0] for start in starts),
     )
-    return Listing(kernel.index, function, kernel.duration_s or 0.0, starts, rows)
+    return Listing(kernel.index, function, kernel.duration_s or 0.0, starts, rows, executed)

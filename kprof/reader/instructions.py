@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from array import array
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import overload
 
 from kprof.reader.library import Action, Metric
 
@@ -19,128 +19,118 @@ MEMORY = (
     "memory_l1_tag_requests_global",
     "smsp__branch_targets_threads_divergent",
 )
-# Read only at instructions that are kept for another reason.
-EXECUTED = ("inst_executed", "thread_inst_executed")
-_SAMPLES_PREFIX = "smsp__pcsamp_warps_issue_stalled_"
-_SAMPLES_SUFFIX = "_not_issued"
+SAMPLES = "smsp__pcsamp_sample_count"
+EXECUTED, THREADS = "inst_executed", "thread_inst_executed"
+_STALLED = "smsp__pcsamp_warps_issue_stalled_"
+_NOT_ISSUED = "_not_issued"
 # `selected` is an instruction that issues and `not_selected` one that could: nobody waits.
-_NOT_STALLS = ("selected_not_issued", "not_selected_not_issued")
-# A stall reason below this share of a kernel's samples is not read per instruction.
-_MIN_REASON_SHARE = 0.10
-# Of instructions that have samples only, the most sampled ones are kept.
-_MAX_SAMPLED = 16
+_NOT_STALLS = frozenset({"selected", "not_selected"})
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """Counters by absolute program counter."""
+class Executions:
+    """How often every instruction of a kernel ran, as parallel columns.
 
-    values: dict[int, dict[str, float]]
+    Attributes:
+        pcs: absolute program counters, ascending.
+        warps: executions per warp.
+        threads: executions per active thread, empty where not measured.
+    """
 
-    def add(self, name: str, column: Iterable[tuple[int, float]]) -> None:
-        """Add a metric's non-zero instances."""
-        for pc, value in column:
-            if value:
-                self.values.setdefault(pc, {})[name] = value
+    pcs: Sequence[int]
+    warps: Sequence[float]
+    threads: Sequence[float]
+
+
+class Columns:
+    """Reads the instanced metrics of one kernel, program counters that repeat only once."""
+
+    def __init__(self, action: Action, names: Sequence[str]) -> None:
+        """Read from ``action``, which holds the metrics ``names``."""
+        self._action, self._names = action, frozenset(names)
+        self._pcs: dict[tuple[int, ...], array[int]] = {}
+
+    def read(self, name: str) -> tuple[array[int], array[float]] | None:
+        """Return program counters and values of a metric, None where it has none per instruction.
+
+        A value that is no number reads 0: nothing was counted there.
+        """
+        metric = self._action.metric_by_name(name) if name in self._names else None
+        if metric is None or not metric.num_instances() or not metric.has_correlation_ids():
+            return None
+        ids = metric.correlation_ids()
+        if ids is None:
+            return None
+        value, finite = metric.as_double, math.isfinite
+        found = map(value, range(metric.num_instances()))
+        values = array("d", (number if finite(number) else 0.0 for number in found))
+        return self._counters(ids, len(values)), values
+
+    def _counters(self, ids: Metric, count: int) -> array[int]:
+        # Metrics of one kind share their instructions (all columns of 32 reports were compared),
+        # and fetching an address costs as much as its value.
+        pc = ids.as_uint64
+        key = (count, pc(0), pc(count // 2), pc(count - 1))
+        if key not in self._pcs:
+            self._pcs[key] = array("Q", map(pc, range(count)))
+        return self._pcs[key]
+
+
+def executions(columns: Columns) -> Executions | None:
+    """Return how often every instruction ran, None where that was not measured."""
+    warps, threads = columns.read(EXECUTED), columns.read(THREADS)
+    if warps is None:
+        return None
+    same = threads is not None and threads[0] == warps[0]
+    return Executions(*warps, threads[1] if threads is not None and same else array("d"))
 
 
 def counters(
-    action: Action, names: Sequence[str], totals: Mapping[str, float]
+    columns: Columns,
+    names: Sequence[str],
+    totals: Mapping[str, float],
+    executed: Executions | None = None,
 ) -> dict[int, dict[str, float]]:
     """Return the non-zero counters by absolute program counter.
 
     Args:
-        action: the kernel.
+        columns: the kernel's.
         names: all metric names of it.
-        totals: its scalar metrics, for the weight of the stall reasons.
+        totals: its scalar metrics: a stall reason without any samples is not read.
+        executed: how often its instructions ran, noted at those that have another counter.
     """
-    present = set(names)
-    rows = Rows({})
-    for name in MEMORY:
-        if name in present:
-            rows.add(name, _column(action, name))
-    _add_samples(action, rows, _stall_reasons(names, totals))
-    for name in EXECUTED:
-        if name in present:
-            rows.add(name, _picked(action, name, list(rows.values)))
-    return rows.values
+    rows: dict[int, dict[str, float]] = {}
+    for name in (*MEMORY, *_stalls(names, totals), SAMPLES):
+        column = columns.read(name)
+        for pc, value in zip(*column, strict=True) if column else ():
+            if value:
+                rows.setdefault(pc, {})[name] = value
+    if executed is not None:
+        _note(rows, EXECUTED, executed.pcs, executed.warps)
+        if executed.threads:
+            _note(rows, THREADS, executed.pcs, executed.threads)
+    return rows
 
 
-def _stall_reasons(names: Sequence[str], totals: Mapping[str, float]) -> list[str]:
-    stalls = {
-        name: totals.get(name, 0.0)
-        for name in names
-        if name.startswith(_SAMPLES_PREFIX)
-        and name.endswith(_SAMPLES_SUFFIX)
-        and name.removeprefix(_SAMPLES_PREFIX) not in _NOT_STALLS
-    }
-    floor = _MIN_REASON_SHARE * sum(stalls.values())
-    return sorted(name for name, samples in stalls.items() if samples and samples >= floor)
-
-
-def _add_samples(action: Action, rows: Rows, reasons: Sequence[str]) -> None:
-    sampled = Rows({})
-    for name in reasons:
-        sampled.add(name, _column(action, name))
-    ranked = sorted(sampled.values, key=lambda pc: (-sum(sampled.values[pc].values()), pc))
-    for position, pc in enumerate(ranked):
-        if position < _MAX_SAMPLED or pc in rows.values:
-            rows.values.setdefault(pc, {}).update(sampled.values[pc])
-
-
-def _column(action: Action, name: str) -> list[tuple[int, float]]:
-    metric = action.metric_by_name(name)
-    if metric is None or not metric.num_instances() or not metric.has_correlation_ids():
-        return []
-    ids = metric.correlation_ids()
-    return [] if ids is None else _pairs(metric, ids)
-
-
-def _pairs(metric: Metric, ids: Metric) -> list[tuple[int, float]]:
-    pc, value = ids.as_uint64, metric.as_double
-    pairs = [(pc(instance), value(instance)) for instance in range(metric.num_instances())]
-    return [pair for pair in pairs if math.isfinite(pair[1])]
-
-
-class _Addresses(Sequence[int]):
-    """The program counters of a metric's instances, read as far as a search needs them."""
-
-    def __init__(self, ids: Metric, count: int) -> None:
-        self._ids, self._count = ids, count
-
-    def __len__(self) -> int:
-        return self._count
-
-    @overload
-    def __getitem__(self, index: int) -> int: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[int]: ...
-    def __getitem__(self, index: int | slice) -> int | list[int]:
-        if isinstance(index, slice):
-            return [self[position] for position in range(*index.indices(self._count))]
-        return self._ids.as_uint64(index)
-
-
-def _picked(action: Action, name: str, pcs: Sequence[int]) -> list[tuple[int, float]]:
-    """Return a metric's instances at some program counters.
-
-    A search is far cheaper than reading thousands of instances for a few; ncu writes them in
-    ascending order, and an instance out of order is merely not found.
-    """
-    metric = action.metric_by_name(name)
-    if metric is None or not metric.num_instances() or not metric.has_correlation_ids():
-        return []
-    ids = metric.correlation_ids()
-    if ids is None:
-        return []
-    addresses = _Addresses(ids, metric.num_instances())
-    positions = ((pc, bisect.bisect_left(addresses, pc)) for pc in pcs)
-    found = (
-        (pc, metric.as_double(position))
-        for pc, position in positions
-        if position < len(addresses) and addresses[position] == pc
+def _stalls(names: Sequence[str], totals: Mapping[str, float]) -> list[str]:
+    """Return the stall reasons that have samples, those without an issue if any is told apart."""
+    sampled = [name for name in names if name.startswith(_STALLED)]
+    costly = [name for name in sampled if name.endswith(_NOT_ISSUED)]
+    return sorted(
+        name
+        for name in costly or sampled
+        if name.removeprefix(_STALLED).removesuffix(_NOT_ISSUED) not in _NOT_STALLS
+        and totals.get(name)
     )
-    return [pair for pair in found if math.isfinite(pair[1])]
+
+
+def _note(
+    rows: Mapping[int, dict[str, float]], name: str, pcs: Sequence[int], values: Sequence[float]
+) -> None:
+    for pc, row in rows.items():
+        position = bisect.bisect_left(pcs, pc)
+        if position < len(pcs) and pcs[position] == pc and values[position]:
+            row[name] = values[position]
 
 
 def function_starts(action: Action, rows: Mapping[int, object]) -> tuple[int, ...]:
@@ -148,12 +138,12 @@ def function_starts(action: Action, rows: Mapping[int, object]) -> tuple[int, ..
     metric = action.metric_by_name("launch__function_pcs")
     if metric is not None and metric.num_instances():
         return tuple(sorted(map(metric.as_uint64, range(metric.num_instances()))))
-    executed = [pc for pc, _ in _column(action, "inst_executed")]
-    known = executed or list(rows)
+    column = Columns(action, (EXECUTED,)).read(EXECUTED)
+    known = column[0] if column else rows
     return (min(known),) if known else ()
 
 
 def function_sizes(action: Action) -> tuple[int, ...]:
     """Return how many instructions of each kind a kernel has; equal for equal functions."""
-    metrics = (action.metric_by_name(name) for name in (*MEMORY, *EXECUTED))
+    metrics = (action.metric_by_name(name) for name in (*MEMORY, EXECUTED, THREADS))
     return tuple(0 if metric is None else metric.num_instances() for metric in metrics)

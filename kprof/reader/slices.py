@@ -10,13 +10,13 @@ from typing import Any
 
 from kprof.model.profile import Kernel
 from kprof.reader.disassembly import (
-    Function,
+    Choice,
+    Described,
     Listing,
-    Place,
     affordable,
     describe,
+    finished,
     functions,
-    instructions,
 )
 from kprof.reader.extract import Extractor
 from kprof.reader.forks import Death, Forks
@@ -30,7 +30,7 @@ _MAX_DEATHS = 12
 _WORTH_SHARING = 32
 
 _Span = tuple[int, int]
-_Described = dict[int, dict[int, Place]]  # by kernel index, then by Listing.key
+_ByKernel = dict[int, Described]
 
 
 class Slices:
@@ -117,12 +117,12 @@ class Slices:
                     break
                 rest -= count
 
-    def _describe_all(self, chosen: Sequence[Function]) -> tuple[_Described, int]:
+    def _describe_all(self, chosen: Sequence[Choice]) -> tuple[_ByKernel, int]:
         shares = [chosen[first :: self._job.processes] for first in range(self._job.processes)]
         tasks = [share for share in shares if share]
         forks = Forks(self._folder, self._job.processes)
         results = forks.run([partial(self._describe, share) for share in tasks])
-        described: _Described = {}
+        described: _ByKernel = {}
         undescribed = 0
         for share, result in zip(tasks, results, strict=True):
             if isinstance(result, Death):
@@ -131,12 +131,13 @@ class Slices:
                 described.update(result)
         return described, undescribed
 
-    def _describe(self, share: Sequence[Function]) -> _Described:
-        described: _Described = {}
-        for function in share:
+    def _describe(self, share: Sequence[Choice]) -> _ByKernel:
+        described: _ByKernel = {}
+        for choice in share:
+            function, _ = choice
             ((_, action),) = self._actions([function.leader.index])
-            places = describe(action, function)
-            described.update((listing.index, places) for listing in function.launches)
+            found = describe(action, choice)
+            described.update((listing.index, found) for listing in function.launches)
         return described
 
 
@@ -155,15 +156,16 @@ def spans(total: int, largest: int, processes: int) -> list[_Span]:
     return [(start, min(start + size, total)) for start in range(0, total, size)]
 
 
-def _finished(part: Part, described: Mapping[int, Mapping[int, Place]]) -> Part:
+def _finished(part: Part, described: Mapping[int, Described]) -> Part:
     listings = {listing.index: listing for listing in part.listings}
     kernels = (
-        replace(
-            kernel,
-            instructions=instructions(listings[kernel.index], described.get(kernel.index, {})),
-        )
+        finished(kernel, listings[kernel.index], *_of(described, kernel.index))
         if kernel.index in listings
         else kernel
         for kernel in part.kernels
     )
     return replace(part, kernels=tuple(kernels), listings=())
+
+
+def _of(described: Mapping[int, Described], index: int) -> tuple[Described, ...]:
+    return (described[index],) if index in described else ()

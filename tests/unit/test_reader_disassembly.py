@@ -1,17 +1,22 @@
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from kprof.model import Kernel
 from kprof.reader.disassembly import (
+    Described,
     Function,
     Listing,
     affordable,
     describe,
+    finished,
     functions,
-    instructions,
     waste,
 )
+from kprof.reader.instructions import Executions
+from tests.kernels import kernel
 
 SHARED, IDEAL = "memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"
 
@@ -23,8 +28,19 @@ def listing(
     time: float = 1.0,
     starts: tuple[int, ...] = (0x100,),
     rows: dict[int, dict[str, float]] | None = None,
+    executed: Executions | None = None,
 ) -> Listing:
-    return Listing(index, (function,), time, starts, rows or {0x110: {SHARED: 1, IDEAL: 1}})
+    rows = rows or {0x110: {SHARED: 1, IDEAL: 1}}
+    return Listing(index, (function,), time, starts, rows, executed)
+
+
+def ran(*pcs: int) -> Executions:
+    """Every instruction ran as often as its address says, with 32 threads."""
+    return Executions(pcs, [float(pc) for pc in pcs], [32.0 * pc for pc in pcs])
+
+
+def only(function: Function) -> tuple[Function, frozenset[int]]:
+    return function, frozenset(function.counted)
 
 
 def test_launches_of_one_function_are_described_together() -> None:
@@ -35,7 +51,7 @@ def test_launches_of_one_function_are_described_together() -> None:
     ]
     (function,) = functions([*launches, listing(4, rows={})][:2])
     assert function.leader.index == 0
-    assert function.keys == [0x10, 0x20]
+    assert sorted(function.counted) == [0x10, 0x20]
 
 
 def test_wasteful_functions_come_first_then_the_longest() -> None:
@@ -62,11 +78,39 @@ def test_waste() -> None:
     assert waste([]) == 0
 
 
+def cost(instructions: int, module: int = 1000) -> int:
+    return module + instructions * (3 << 10)
+
+
+def chosen(ranked: Sequence[Function], budget: int) -> list[tuple[int, int]]:
+    """Return (launch, instructions) of what a budget buys."""
+    found = affordable(ranked, budget=budget, module_bytes=1000)
+    return [(function.leader.index, len(keys)) for function, keys in found]
+
+
 def test_the_budget_is_spent_in_order() -> None:
     ranked = [Function((listing(index, str(index)),)) for index in range(5)]
-    cost = 1000 + (10 << 10)
-    assert affordable(ranked, budget=3 * cost, module_bytes=1000) == ranked[:3]
-    assert affordable(ranked, budget=cost - 1, module_bytes=1000) == []
+    assert chosen(ranked, 4 * cost(1)) == [(0, 1), (1, 1), (2, 1), (3, 1)]
+    assert chosen(ranked, cost(1) - 1) == []
+
+
+def test_a_function_is_described_as_a_whole_where_that_fits() -> None:
+    whole = Function((listing(0, executed=ran(*range(0x100, 0x200, 16))),))
+    assert chosen([whole], 4 * cost(16)) == [(0, 16)]
+    assert chosen([whole], 3 * cost(16)) == [(0, 1)], "no function takes more than its share"
+
+
+def test_of_a_large_function_what_leads_up_to_a_wait_is_described() -> None:
+    waits = {"smsp__pcsamp_warps_issue_stalled_long_scoreboard_not_issued": 7.0}
+    rows = {0x9000: waits, 0x5000: {SHARED: 1.0}}
+    large = Function((listing(0, rows=rows, executed=ran(*range(0x100, 0x10000, 16))),))
+    ((_, keys),) = affordable([large], budget=cost(200), module_bytes=1000)
+    assert keys == {0x4F00, *range(0x8F00 - 96 * 16, 0x8F10, 16)}
+
+
+def test_instructions_that_did_not_run_belong_to_the_function() -> None:
+    function = Function((listing(0, executed=ran(0x100, 0x110, 0x140, 0x9000)),))
+    assert sorted(function.whole) == [0, 0x10, 0x20, 0x30, 0x40, 0x8F00]
 
 
 @dataclass
@@ -98,26 +142,61 @@ class Action:
 def test_text_and_line() -> None:
     rows = {pc: {SHARED: float(pc)} for pc in (0x130, 0x120, 0x110)}
     one = listing(0, rows=rows)
-    found = instructions(one, describe(Action(), Function((one,))))
-    assert [(row.pc, row.sass, row.file, row.line) for row in found] == [
+    found = finished(kernel(), one, describe(Action(), only(Function((one,)))))
+    assert [(row.pc, row.sass, row.file, row.line) for row in found.instructions] == [
         (0x10, "LDS R1, [R2]", "a.cu", 7),
         (0x20, "", None, None),
         (0x30, "", None, None),
     ]
-    assert found[0].values == {SHARED: 0x110}
+    assert found.instructions[0].values == {SHARED: 0x110}
+    assert (found.code, found.executed) == ((), ())
+
+
+def test_the_whole_function_has_its_executions_beside_it() -> None:
+    one = listing(0, executed=ran(0x100, 0x110, 0x130))
+    function = Function((one,))
+    found = finished(kernel(), one, describe(Action(), (function, frozenset(function.whole))))
+    assert [(code.pc, code.sass, code.line) for code in found.code] == [
+        (0x00, "", None),
+        (0x10, "LDS R1, [R2]", 7),
+        (0x20, "", None),
+        (0x30, "", None),
+    ]
+    assert list(found.executed) == [0x100, 0x110, 0.0, 0x130]
+    assert list(found.threads) == [32 * 0x100, 32 * 0x110, 0.0, 32 * 0x130]
+
+
+def text_of(sass: str) -> str:
+    class Branch(Action):
+        text: ClassVar = {0x110: sass}
+
+    return describe(Branch(), only(Function((listing(0),)))).places[0x10].sass
+
+
+def test_targets_of_branches_are_offsets() -> None:
+    assert text_of("@!P0 BRA 0x150") == "@!P0 BRA 0x50"
+    assert text_of("BSSY.RECONVERGENT B0, 0x7f0") == "BSSY.RECONVERGENT B0, 0x6f0"
+    assert text_of("CALL.ABS.NOINC 0x0") == "CALL.ABS.NOINC 0x0", "somewhere else"
+    assert text_of("IADD3 R1, R2, 0x150, RZ") == "IADD3 R1, R2, 0x150, RZ"
 
 
 def test_instructions_nobody_described_keep_their_counters() -> None:
-    (found,) = instructions(listing(0), {})
+    (found,) = finished(kernel(), listing(0)).instructions
     assert (found.pc, found.sass, found.values) == (0x10, "", {SHARED: 1, IDEAL: 1})
 
 
+def graph() -> tuple[Listing, Kernel]:
+    rows = {0x110: {SHARED: 1.0}, 0x810: {SHARED: 2.0}}
+    found = listing(0, starts=(0x100, 0x800), rows=rows)
+    return found, finished(kernel(), found, Described({}))
+
+
 def test_every_function_of_a_graph_has_its_own_offsets() -> None:
-    graph = listing(0, starts=(0x100, 0x800), rows={0x110: {SHARED: 1}, 0x810: {SHARED: 2}})
-    assert [row.pc for row in instructions(graph, {})] == [0x10, 0x10]
-    assert Function((graph,)).keys == [0x10, 0x710]
+    found, item = graph()
+    assert [(row.pc, row.function) for row in item.instructions] == [(0x10, 0), (0x10, 1)]
+    assert sorted(Function((found,)).counted) == [0x10, 0x710]
 
 
 def test_code_called_before_the_kernel_has_a_negative_offset() -> None:
-    (found,) = instructions(listing(0, rows={0xF0: {SHARED: 1}}), {})
+    (found,) = finished(kernel(), listing(0, rows={0xF0: {SHARED: 1}})).instructions
     assert found.pc == -0x10

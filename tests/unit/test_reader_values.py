@@ -9,7 +9,14 @@ import pytest
 
 from kprof.reader import values
 from kprof.reader.devices import Devices, launch
-from kprof.reader.instructions import counters, function_sizes, function_starts
+from kprof.reader.instructions import (
+    Columns,
+    Executions,
+    counters,
+    executions,
+    function_sizes,
+    function_starts,
+)
 
 STRING, DOUBLE, UINT64, UNKNOWN = 2, 4, 6, 0
 
@@ -174,7 +181,12 @@ SAMPLES = "smsp__pcsamp_warps_issue_stalled_{}_not_issued"
 
 def _instructions(metrics: dict[str, Metric]) -> dict[int, dict[str, float]]:
     totals = {name: metric.value for name, metric in metrics.items()}
-    return counters(Action(metrics), list(metrics), totals)  # type: ignore[arg-type]
+    columns = Columns(Action(metrics), list(metrics))
+    return counters(columns, list(metrics), totals, executions(columns))  # type: ignore[arg-type]
+
+
+def _executions(metrics: dict[str, Metric]) -> Executions | None:
+    return executions(Columns(Action(metrics), list(metrics)))
 
 
 def test_instructions_with_nothing_to_tell_are_left_out() -> None:
@@ -194,36 +206,57 @@ def test_instructions_with_nothing_to_tell_are_left_out() -> None:
     }
 
 
-def test_weak_stall_reasons_and_issuing_warps_are_no_hot_spots() -> None:
+def test_issuing_warps_are_no_hot_spots() -> None:
     wait, rare = SAMPLES.format("long_scoreboard"), SAMPLES.format("barrier")
     found = _instructions(
         {
             wait: Metric(95, instances=[95], ids=[0x10]),
             rare: Metric(5, instances=[5], ids=[0x20]),
             SAMPLES.format("selected"): Metric(900, instances=[900], ids=[0x30]),
+            SAMPLES.format("not_selected"): Metric(900, instances=[900], ids=[0x40]),
         }
     )
-    assert found == {0x10: {wait: 95}}
+    assert found == {0x10: {wait: 95}, 0x20: {rare: 5}}
 
 
-def test_the_most_sampled_instructions_are_kept() -> None:
+def test_every_sampled_instruction_is_kept() -> None:
     wait = SAMPLES.format("long_scoreboard")
     samples = [float(number) for number in range(1, 101)]
     found = _instructions({wait: Metric(5050, instances=samples, ids=range(100))})
-    assert sorted(found) == list(range(84, 100))
+    assert sum(row[wait] for row in found.values()) == 5050
 
 
-def test_samples_at_an_instruction_that_is_kept_anyway_are_not_lost() -> None:
-    wait = SAMPLES.format("long_scoreboard")
-    samples = [1.0, *[100.0] * 40]
-    shared = Metric(8, instances=[8], ids=[0])
-    found = _instructions(
-        {
-            "memory_l1_wavefronts_shared": shared,
-            wait: Metric(4001, instances=samples, ids=range(41)),
-        }
-    )
-    assert found[0] == {"memory_l1_wavefronts_shared": 8, wait: 1}
+def test_samples_that_cost_no_time_are_the_second_choice() -> None:
+    costly, any_ = SAMPLES.format("wait"), SAMPLES.format("wait").removesuffix("_not_issued")
+    both = {costly: Metric(3, instances=[3], ids=[0x10]), any_: Metric(5, instances=[5], ids=[16])}
+    assert _instructions(both) == {0x10: {costly: 3}}
+    assert _instructions({any_: both[any_]}) == {0x10: {any_: 5}}
+
+
+def test_a_value_that_is_no_number_counts_nothing() -> None:
+    shared = Metric(1, instances=[1.0, math.nan, math.inf], ids=[0, 16, 32])
+    assert sorted(_instructions({"memory_l1_wavefronts_shared": shared})) == [0]
+
+
+def test_executions_of_every_instruction() -> None:
+    warps = Metric(3, instances=[1, 2], ids=[0x100, 0x110])
+    threads = Metric(9, instances=[32, 33], ids=[0x100, 0x110])
+    found = _executions({"inst_executed": warps, "thread_inst_executed": threads})
+    assert found is not None
+    assert [list(column) for column in (found.pcs, found.warps, found.threads)] == [
+        [0x100, 0x110],
+        [1, 2],
+        [32, 33],
+    ]
+    assert _executions({"thread_inst_executed": threads}) is None
+
+
+def test_threads_of_other_instructions_are_not_mixed_in() -> None:
+    warps = Metric(3, instances=[1, 2], ids=[0x100, 0x110])
+    threads = Metric(9, instances=[32, 33], ids=[0x100, 0x120])
+    found = _executions({"inst_executed": warps, "thread_inst_executed": threads})
+    assert found is not None
+    assert list(found.threads) == []
 
 
 def test_where_a_function_starts() -> None:
