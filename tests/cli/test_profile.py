@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import shlex
 import signal
 import subprocess
@@ -385,7 +386,7 @@ def test_progress_on_a_terminal_moves_and_is_gone_at_the_end(
     out, _ = child.communicate(timeout=60)
     assert child.returncode == 0
     assert out.startswith(b"out\n")
-    assert "0 kernels in 0 s, measuring vector_add for 0 s" in shown
+    assert re.search(r"0 kernels in \d+ s, measuring vector_add for \d+ s", shown)
     assert "kernel 1: vector_add: 9 passes in" in shown
     assert shown.rstrip().endswith("\x1b[2K")  # the moving line was erased
 
