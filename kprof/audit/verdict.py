@@ -25,11 +25,13 @@ class Remedy:
         who: who can run them: ``you`` (this user), ``root`` on this machine, ``host`` (the admin of
             the host, from inside a container), ``windows`` (on the Windows side of WSL) or
             ``provider`` (of a rented machine).
+        alternatives: other ways to the same end, each with its own commands; one of them is enough.
     """
 
     text: str
     commands: tuple[str, ...] = ()
     who: Who = "you"
+    alternatives: tuple[Remedy, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
