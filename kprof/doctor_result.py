@@ -120,16 +120,20 @@ def result(audit: Audit, shareable: Mapping[str, Any] | None = None) -> DoctorRe
 
 
 def _explained(audit: Audit) -> frozenset[str]:
-    """Return the checks whose errors follow from the primary cause, over however many steps."""
-    explains = {one.check.id: one.check.explains for one in audit.results}
+    """Return the checks whose errors follow from the primary cause, over however many steps.
+
+    A step is an error too, as in :func:`kprof.audit.judge.primary`: what was found sound explains
+    nothing.
+    """
+    explains = {one.check.id: one.check.explains for one in audit.errors}
     found: set[str] = set()
-    waiting = list(explains.get(audit.primary or "", ()))
+    waiting = [audit.primary or ""]
     while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting.extend(explains.get(name, ()))
-    return frozenset(found - {audit.primary or ""})
+        for name in explains.get(waiting.pop(), ()):
+            if name in explains and name not in found:
+                found.add(name)
+                waiting.append(name)
+    return frozenset(found - {audit.primary})
 
 
 def plain(value: Any, depth: int = DEPTH) -> Any:
@@ -155,7 +159,7 @@ def _result(one: Judged, explained: frozenset[str]) -> CheckResult:
         remedy=_fix(verdict.remedy) if verdict.remedy else None,
         source=_line(verdict.source) if verdict.source else None,
         title=one.check.title,
-        follows=one.check.id in explained and verdict.status == "error",
+        follows=one.check.id in explained,
     )
 
 

@@ -75,6 +75,14 @@ def test_a_remedy_for_root_becomes_a_letter_too() -> None:
     assert "On this machine the driver is old\n\nUpdate it.\n\n  pip install torch" in html
 
 
+def test_every_independent_error_gets_its_letter() -> None:
+    root = Remedy("Ask for it.", (COMMAND,), "root")
+    two = (("a.b", Verdict("error", "one", (), root)), ("c.d", Verdict("error", "two", (), root)))
+    html = render(result(audited(two)))
+    assert "On this machine one" in html
+    assert "On this machine two" in html
+
+
 def test_a_clean_machine_has_no_cause() -> None:
     text = Page(render(CLEAN)).visible
     assert "No check found an error." in text

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from kprof.audit import Facts
-from kprof.audit.verdict import Remedy, Verdict
+from kprof.audit import Facts, audit, parse
+from kprof.audit.verdict import Remedy, Status, Verdict
 from kprof.doctor_result import DEPTH, EVIDENCE, MESSAGE, plain, result
 from tests.doctor_fixture import CLEAN, COMMAND, HOSTILE, LETTER, REPORT, audited
+
+SCENARIOS = sorted((Path(__file__).resolve().parents[1] / "data" / "doctor").glob("*.json"))
 
 
 def named(check: str) -> Any:
@@ -28,6 +31,32 @@ def test_what_follows_from_the_cause_is_marked_over_several_steps() -> None:
     assert [item.check for item in REPORT.checks if item.follows] == [
         "torch.import_error", "torch.slow",
     ]  # fmt: skip
+
+
+def statuses(middle: Status) -> dict[str, bool]:
+    """Return what follows where the check between cause and last error found this."""
+    found: tuple[tuple[str, Verdict], ...] = (
+        ("driver.too_old_for_torch", Verdict("error", "old")),
+        ("torch.import_error", Verdict(middle, "between")),
+        ("torch.slow", Verdict("error", "slow")),
+    )
+    return {item.check: item.follows for item in result(audited(found)).checks}
+
+
+@pytest.mark.parametrize("middle", ["ok", "skipped", "unknown", "warning"])
+def test_what_is_no_error_explains_nothing(middle: Status) -> None:
+    assert not any(statuses(middle).values())
+    assert statuses("error")["torch.slow"]
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_what_follows_is_explained_by_an_error_that_follows_or_is_the_cause(path: Path) -> None:
+    judged = audit(parse(path.read_text()))
+    follows = {item.check for item in result(judged).checks if item.follows}
+    explaining = [one.check for one in judged.errors if one.check.id in {judged.primary, *follows}]
+    reached = {name for check in explaining for name in check.explains}
+    errors = {one.check.id for one in judged.errors}
+    assert follows == (reached & errors) - {judged.primary}
 
 
 def test_checks_stay_in_the_order_of_causes() -> None:
