@@ -20,14 +20,25 @@ class Need:
     Attributes:
         enough: whether the driver is new enough, None when it cannot be said.
         least: the first driver that is, ``525.60.13``; None where only CUDA's major is compared.
-        have: the driver that is there, for people.
+        have: the driver that is there, for people; None where neither its version nor its CUDA's
+            is known.
         source: where the rule is written down.
     """
 
     enough: bool | None
     least: str | None
-    have: str
+    have: str | None
     source: str | None
+
+    @property
+    def runs(self) -> str:
+        """The driver that is there, as the subject of a sentence."""
+        return self.have or "the driver"
+
+    @property
+    def gap(self) -> str:
+        """What is there instead of the driver that is needed, as a clause."""
+        return f"this is {self.have}" if self.have else "the one here is older"
 
     @property
     def wanted(self) -> str:
@@ -48,7 +59,7 @@ class Need:
     @property
     def because(self) -> str:
         """Why, as a sentence for the host's admin."""
-        return f"The software here needs {self.wanted}; there is {self.have}."
+        return f"The software here needs {self.wanted}; {self.gap}."
 
 
 def of(facts: Facts, major: int) -> Need:
@@ -81,7 +92,7 @@ def install(facts: Facts, need: Need) -> Remedy:
 
 def unknown(facts: Facts) -> Verdict:
     """Return that there is no driver to judge, or raise :class:`Unknown` where it is not known."""
-    if gpustate.no_driver(facts):
+    if _no_driver(facts):
         return skipped("no driver runs here")
     raise Unknown("driver.version")
 
@@ -106,19 +117,31 @@ def _effective(facts: Facts) -> str | None:
     return derive.driver_version(facts)
 
 
-def _shown(facts: Facts) -> str:
+def _shown(facts: Facts) -> str | None:
     version, cuda = derive.driver_version(facts), derive.reported_cuda(facts)
     if version is None and cuda is None:
-        return "the driver"
+        return None
     name = f"driver {derive.brief(version, 30)}" if version else "the driver"
     return f"{name} (CUDA {derive.brief(cuda, 12)})" if cuda else name
 
 
+def _no_driver(facts: Facts) -> bool:
+    libraries_gone = facts.absent("libcuda") and derive.driver_version(facts) is None
+    return gpustate.no_driver(facts) or libraries_gone
+
+
 def complaint(facts: Facts) -> tuple[str, int | None] | None:
-    """Return the line in which a program calls the driver too old, with the CUDA major it found."""
+    """Return the line in which a program calls the driver too old, with the CUDA major it found.
+
+    The CUDA runtime answers 35 (insufficient driver) also where it finds no driver at all, so 35
+    proves nothing there. Source: CUDA runtime API, cudaErrorInsufficientDriver
+    <https://docs.nvidia.com/cuda/cuda-runtime-api/group__CUDART__TYPES.html>.
+    """
     line = derive.logged(facts, _FOUND)
     if line is not None:
         found = re.search(_FOUND, line, re.IGNORECASE)
         return line, int(found[1]) // 1000 if found else None
+    if _no_driver(facts):
+        return None
     line = gpustate.error_logged(facts, 35, _TOO_OLD)
     return (line, None) if line else None

@@ -376,7 +376,9 @@ def test_a_torch_that_fits_the_driver_is_offered_first() -> None:
         "/opt/venv/bin/python -m pip install --force-reinstall torch==2.9.1 "
         "--index-url https://download.pytorch.org/whl/cu128",
     )
-    assert "R580" in remedy.text
+    assert [one.commands[-2:] for one in remedy.alternatives] == [
+        ("sudo apt-get install -y nvidia-driver-580-open", "sudo reboot")
+    ]
 
 
 def test_a_compat_library_under_a_driver_that_is_too_old_asks_for_a_driver() -> None:

@@ -49,10 +49,10 @@ def too_old_for_container(facts: Facts) -> Verdict:
     if need.enough is None:
         return needs.unknown(facts)
     if need.enough:
-        return ok(f"{need.have} runs the image's CUDA {major}")
+        return ok(f"{need.runs} runs the image's CUDA {major}")
     return Verdict(
         "warning" if gpustate.works(facts) else "error",
-        f"the image brings CUDA {where}, which needs {need.wanted}; the host has {need.have}",
+        f"the image brings CUDA {where}, which needs {need.wanted}; the host has {need.runs}",
         derive.values(
             facts, "container_runtime.requires", "env.CUDA_VERSION", "toolkits", *_DRIVER_FACTS
         ),

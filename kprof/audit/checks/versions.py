@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from kprof.audit import derive, gpustate, needs, toolchain
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.torch_install import install_torch
@@ -31,13 +33,13 @@ def too_old_for_torch(facts: Facts) -> Verdict:
         return _no_cuda_in_torch(facts)
     need, said = needs.of(facts, cuda[0]), needs.complaint(facts)
     if said is None and facts.flag("torch.cuda_available"):
-        return ok(f"torch brings CUDA {cuda[0]} up with {need.have}")
+        return ok(f"torch brings CUDA {cuda[0]} up with {need.runs}")
     name = derive.brief(facts.text("torch.version") or f"torch for CUDA {cuda[0]}.{cuda[1]}", 40)
     name = name if name.startswith("torch") else f"torch {name}"
     if need.enough is False or (said and _proven(said, cuda[0], need)):
         return Verdict(
             "error",
-            f"{name} needs {need.wanted} for CUDA {cuda[0]}; this is {need.have}",
+            f"{name} needs {need.wanted} for CUDA {cuda[0]}; {need.gap}",
             (
                 *derive.values(facts, "torch.version", "torch.cuda", *_DRIVER_FACTS),
                 *((said[0],) if said else ()),
@@ -47,7 +49,7 @@ def too_old_for_torch(facts: Facts) -> Verdict:
         )
     if need.enough is None:
         return needs.unknown(facts)
-    return ok(f"{need.have} runs {name}: CUDA {cuda[0]} needs {need.wanted}")
+    return ok(f"{need.runs} runs {name}: CUDA {cuda[0]} needs {need.wanted}")
 
 
 def _no_cuda_in_torch(facts: Facts) -> Verdict:
@@ -69,14 +71,7 @@ def _torch_remedy(facts: Facts, need: needs.Need) -> Remedy:
     driver = needs.install(facts, need)
     if not wheel.commands or derive.jetson(facts):
         return wheel if derive.jetson(facts) else driver
-    return Remedy(f"{wheel.text} {_or_driver(facts, need, driver)}", wheel.commands, wheel.who)
-
-
-def _or_driver(facts: Facts, need: needs.Need, driver: Remedy) -> str:
-    if derive.wsl(facts) or not driver.commands:
-        return f"Or else: {driver.text}"
-    verb = "ask the host's admin for" if derive.in_container(facts) else "install"
-    return f"Or {verb} driver R{need.branch}: {', '.join(driver.commands)}."
+    return dataclasses.replace(wheel, alternatives=(driver,))
 
 
 @check(
@@ -93,12 +88,12 @@ def too_old_for_toolkit(facts: Facts) -> Verdict:
     major = toolkit.cuda[0]
     need, said = needs.of(facts, major), needs.complaint(facts)
     if need.enough:
-        return ok(f"{need.have} runs what {toolkit} builds: CUDA {major} needs {need.wanted}")
+        return ok(f"{need.runs} runs what {toolkit} builds: CUDA {major} needs {need.wanted}")
     if need.enough is None and not (said and _proven(said, major, need)):
         return needs.unknown(facts)
     return Verdict(
         "warning" if gpustate.works(facts) and derive.torch_cuda(facts) else "error",
-        f"{toolkit} builds programs that need {need.wanted}; this is {need.have}",
+        f"{toolkit} builds programs that need {need.wanted}; {need.gap}",
         (
             *derive.values(facts, "nvcc.version", "toolkits", *_DRIVER_FACTS),
             *((said[0],) if said else ()),
