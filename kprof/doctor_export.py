@@ -9,7 +9,7 @@ from typing import Any
 from kprof.annotations import workflow_command
 from kprof.audit.verdict import Status
 from kprof.doctor_result import CheckResult, DoctorReport
-from kprof.doctor_words import fix_line
+from kprof.doctor_words import fix_lines
 from kprof.export import fields
 from kprof.version import __version__
 
@@ -40,6 +40,5 @@ def github(report: DoctorReport) -> str:
 def _annotation(item: CheckResult, report: DoctorReport) -> str:
     named = f"kprof doctor: {item.check}"
     title = f"{named} (primary cause)" if item.check == report.primary else named
-    said = [item.message, fix_line(item.remedy) if item.remedy else ""]
-    text = "\n".join(part for part in said if part)
-    return workflow_command(item.status, text, title=title)
+    said = [item.message, *(fix_lines(item.remedy) if item.remedy else ())]
+    return workflow_command(item.status, "\n".join(said), title=title)

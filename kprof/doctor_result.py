@@ -36,11 +36,13 @@ class Fix:
         who: who can run them: ``you``, ``root`` on this machine, ``host`` (the admin of the host,
             from inside a container), ``windows`` (on the Windows side of WSL) or ``provider`` (of
             a rented machine).
+        alternatives: other ways to the same end, each with its own commands; one of them is enough.
     """
 
     text: str
     commands: tuple[str, ...]
     who: Who
+    alternatives: tuple[Fix, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +167,12 @@ def _result(one: Judged, explained: frozenset[str]) -> CheckResult:
 
 def _fix(remedy: Remedy) -> Fix:
     # Never shortened: half a command may do something else.
-    return Fix(_block(remedy.text), tuple(map(_block, remedy.commands)), remedy.who)
+    return Fix(
+        _block(remedy.text),
+        tuple(map(_block, remedy.commands)),
+        remedy.who,
+        tuple(map(_fix, remedy.alternatives)),
+    )
 
 
 def _line(text: str) -> str:

@@ -83,10 +83,12 @@ def _cause(cause: CheckResult, verbose: int) -> Iterator[RenderableType]:
     yield from _proof(cause, verbose)
 
 
-def _fix(fix: Fix) -> Iterator[RenderableType]:
-    yield _labelled("fix", one_line(fix.text))
+def _fix(fix: Fix, label: str = "fix") -> Iterator[RenderableType]:
+    yield _labelled(label, one_line(fix.text))
     yield _labelled("who", WHO[fix.who])
     yield from _commands(fix)
+    for other in fix.alternatives:
+        yield from _fix(other, "or")
 
 
 def _commands(fix: Fix) -> Iterator[RenderableType]:

@@ -68,6 +68,17 @@ def fix_line(fix: Fix) -> str:
     return f"{text}: {commands}" if commands else text
 
 
+def fix_lines(fix: Fix) -> Iterator[str]:
+    """Yield a remedy line by line, each command on lines of its own: there to be copied."""
+    by = "" if fix.who == "you" else f" (by {WHO[fix.who]})"
+    yield f"{sentence(one_line(fix.text))}{by}{':' if fix.commands else ''}"
+    yield from (line for command in fix.commands for line in command.split("\n"))
+    for other in fix.alternatives:
+        first, *more = fix_lines(other)
+        yield f"Or: {first}"
+        yield from more
+
+
 def sentence(text: str) -> str:
     """Return text without its full stop."""
     return text.rstrip(" .")
@@ -107,9 +118,11 @@ def _letter(item: CheckResult, fix: Fix, facts: Facts) -> Iterator[str]:
         yield f"On this machine {item.message}"
         yield ""
         yield fix.text
-    if fix.commands:
-        yield ""
-        yield from (f"  {line}" for command in fix.commands for line in command.split("\n"))
+    yield from _quoted_commands(fix)
+    for other in fix.alternatives:
+        if other.who not in ("you", "windows"):  # a letter asks for what its writer cannot do
+            yield from ("", f"Or: {other.text}")
+            yield from _quoted_commands(other)
     yield ""
     yield f"What kprof doctor saw (check {item.check}):"
     yield ""
@@ -118,6 +131,12 @@ def _letter(item: CheckResult, fix: Fix, facts: Facts) -> Iterator[str]:
     if item.source:
         yield ""
         yield f"Source: {item.source}"
+
+
+def _quoted_commands(fix: Fix) -> Iterator[str]:
+    if fix.commands:
+        yield ""
+        yield from (f"  {line}" for command in fix.commands for line in command.split("\n"))
 
 
 def _gpus(facts: Facts) -> str:

@@ -21,6 +21,11 @@ LETTER = (
     '"The host needs NVIDIA driver R580. Please run the commands below on the host. Thank you!"'
 )
 COMMAND = "pip install torch --index-url https://download.pytorch.org/whl/cu118 --force-reinstall"
+DRIVER = Remedy(
+    "Install driver R580, then reboot.",
+    ("sudo apt-get install -y nvidia-driver-580-open", "sudo reboot now"),
+    "root",
+)
 VERDICTS: tuple[tuple[str, Verdict], ...] = (
     ("driver.sound", Verdict("ok", "driver 470.86 is loaded")),
     (
@@ -29,7 +34,7 @@ VERDICTS: tuple[tuple[str, Verdict], ...] = (
             "error",
             f"import torch says {HOSTILE}",
             (f"log = {HOSTILE}",),
-            Remedy("Install another torch.", (COMMAND,)),
+            Remedy("Install another torch.", (COMMAND,), alternatives=(DRIVER,)),
         ),
     ),
     (

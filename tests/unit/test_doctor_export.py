@@ -10,7 +10,7 @@ import pytest
 from kprof import schema
 from kprof.doctor_export import SCHEMA, github, to_dict, to_json
 from kprof.version import __version__
-from tests.doctor_fixture import CLEAN, FACTS, REPORT
+from tests.doctor_fixture import CLEAN, COMMAND, DRIVER, FACTS, REPORT
 
 
 def test_the_document_is_as_documented() -> None:
@@ -73,9 +73,28 @@ def test_annotations_name_the_cause_first_and_carry_its_fix() -> None:
     assert first.startswith(
         "::error title=kprof doctor%3A driver.too_old_for_torch (primary cause)::torch 2.1.0+cu121 "
     )
-    assert first.endswith("sudo apt-get install nvidia-driver-580 && sudo reboot")
+    assert first.endswith(
+        "outside this container):%0Asudo apt-get install nvidia-driver-580%0Asudo reboot"
+    )
     assert [line.split(" ")[0] for line in more] == ["::error", "::error", "::warning"]
     assert github(CLEAN) == ""
+
+
+def test_an_annotation_has_alternatives_apart() -> None:
+    second = github(REPORT).splitlines()[1]
+    assert second.endswith(
+        f"%0AInstall another torch:%0A{COMMAND}%0AOr: Install driver R580, then reboot "
+        "(by root on this machine):%0Asudo apt-get install -y nvidia-driver-580-open"
+        "%0Asudo reboot now"
+    )
+
+
+def test_the_document_has_alternatives() -> None:
+    item = next(one for one in to_dict(REPORT)["checks"] if one["check"] == "torch.import_error")
+    (other,) = item["remedy"]["alternatives"]
+    assert other["commands"] == list(DRIVER.commands)
+    assert other["who"] == "root"
+    assert other["alternatives"] == []
 
 
 def test_an_annotation_is_one_command_whatever_it_quotes() -> None:

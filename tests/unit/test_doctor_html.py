@@ -9,7 +9,7 @@ import pytest
 from kprof.audit.verdict import Remedy, Verdict
 from kprof.doctor_html import FACTS, linked, render, shown
 from kprof.doctor_result import result
-from tests.doctor_fixture import CLEAN, COMMAND, HOSTILE, REPORT, audited
+from tests.doctor_fixture import CLEAN, COMMAND, DRIVER, HOSTILE, REPORT, audited
 from tests.page_parser import Page
 
 
@@ -62,6 +62,24 @@ def test_the_text_for_the_admin_is_ready_to_send(html: str) -> None:
     assert "\n  sudo apt-get install nvidia-driver-580\n  sudo reboot\n" in ready
     assert "  GPU: 8 × NVIDIA H200\n" in ready
     assert 'data-copy="letter-1"' in html
+
+
+def test_alternatives_are_copied_apart(html: str) -> None:
+    blocks = dict(re.findall(r'<pre id="([\w-]+)"[^>]*>(.*?)</pre>', html, re.DOTALL))
+    assert blocks["fix-2"] == COMMAND
+    assert blocks["fix-2-or-1"] == "\n".join(DRIVER.commands)
+    assert 'data-copy="fix-2-or-1"' in html
+    assert "<b>Or:</b> Install driver R580, then reboot." in html
+
+
+def test_a_letter_asks_for_what_others_can_do_and_for_nothing_else() -> None:
+    mine = Remedy("Run it as root once.", ("sudo once",), "you")
+    theirs = Remedy("Open them for a session.", ("open them",), "root")
+    remedy = Remedy("Open them for good.", ("for good",), "root", (mine, theirs))
+    html = render(result(audited((("a.b", Verdict("error", "closed", (), remedy)),))))
+    (ready,) = re.findall(r'<pre id="letter-1"[^>]*>(.*?)</pre>', html, re.DOTALL)
+    assert "Or: Open them for a session.\n\n  open them\n" in ready
+    assert "sudo once" not in ready
 
 
 def test_who_can_help_himself_gets_no_letter() -> None:

@@ -9,7 +9,7 @@ import pytest
 from kprof.audit import Facts, audit, parse
 from kprof.audit.verdict import Remedy, Status, Verdict
 from kprof.doctor_result import DEPTH, EVIDENCE, MESSAGE, plain, result
-from tests.doctor_fixture import CLEAN, COMMAND, HOSTILE, LETTER, REPORT, audited
+from tests.doctor_fixture import CLEAN, COMMAND, DRIVER, HOSTILE, LETTER, REPORT, audited
 
 SCENARIOS = sorted((Path(__file__).resolve().parents[1] / "data" / "doctor").glob("*.json"))
 
@@ -81,6 +81,18 @@ def test_commands_stay_whole_and_keep_their_lines() -> None:
     assert item.remedy is not None
     assert item.remedy.text == LETTER
     assert item.remedy.commands == (COMMAND, f"echo {'x' * 5000}\nsudo reboot?[2J")
+
+
+def test_alternatives_are_fixes_with_their_own_commands() -> None:
+    remedy = named("torch.import_error").remedy
+    (other,) = remedy.alternatives
+    assert remedy.commands == (COMMAND,)
+    assert (other.text, other.commands, other.who) == (DRIVER.text, DRIVER.commands, "root")
+    steering = Remedy("a", (), alternatives=(Remedy("b\x1b", ("c\x9b",)),))
+    (item,) = result(audited((("a.b", Verdict("error", "m", (), steering)),))).checks
+    assert item.remedy is not None
+    assert item.remedy.alternatives[0].text == "b?"
+    assert item.remedy.alternatives[0].commands == ("c?",)
 
 
 def test_long_messages_and_much_evidence_are_cut() -> None:

@@ -8,7 +8,7 @@ from kprof.audit import Facts
 from kprof.audit.verdict import Remedy, Verdict
 from kprof.doctor_result import result
 from kprof.doctor_text import summary
-from tests.doctor_fixture import CLEAN, COMMAND, REPORT, VERDICTS, audited
+from tests.doctor_fixture import CLEAN, COMMAND, DRIVER, REPORT, VERDICTS, audited
 
 
 def lines(text: str) -> list[str]:
@@ -55,6 +55,17 @@ def test_verbose_shows_evidence_fixes_and_every_check() -> None:
     assert "-v" not in lines(shown)[-1]
 
 
+def test_alternatives_have_commands_of_their_own() -> None:
+    shown = summary(REPORT, width=100, verbose=1)
+    assert (
+        f"      $ {COMMAND}\n"
+        "  or   Install driver R580, then reboot.\n"
+        "  who  root on this machine\n"
+        "      $ sudo apt-get install -y nvidia-driver-580-open\n"
+        "      $ sudo reboot now\n"
+    ) in shown
+
+
 def test_a_clean_machine_is_told_so() -> None:
     shown = summary(CLEAN)
     assert lines(shown)[0] == "kprof doctor: no problem found"
@@ -79,7 +90,7 @@ def test_only_commands_are_wider_than_the_terminal(width: int, verbose: int) -> 
     report = result(audited((*VERDICTS, ("an.error_with_a_rather_long_name_of_its_own", long))))
     shown = summary(report, width=width, verbose=verbose)
     wide = {line.strip() for line in lines(shown) if len(line) > max(width, 40)}
-    allowed = {COMMAND, "sudo apt-get install nvidia-driver-580"}
+    allowed = {COMMAND, "sudo apt-get install nvidia-driver-580", *DRIVER.commands}
     assert wide <= {f"$ {command}" for command in allowed}
 
 
