@@ -56,7 +56,7 @@ _TITLES: tuple[tuple[Status, str], ...] = (
 
 
 def _letters(report: DoctorReport, facts: Facts) -> list[tuple[CheckResult, str]]:
-    found = [(item, letter(item, facts)) for item in report.of("error") if not item.follows]
+    found = [(item, letter(item, facts)) for item in report.roots]
     return [(item, text) for item, text in found if text is not None]
 
 

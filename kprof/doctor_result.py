@@ -70,6 +70,11 @@ class CheckResult:
     title: str = ""
     follows: bool = False
 
+    @property
+    def root(self) -> bool:
+        """Whether it is an error with a cause of its own."""
+        return self.status == "error" and not self.follows
+
 
 @dataclass(frozen=True, slots=True)
 class DoctorReport:
@@ -93,6 +98,11 @@ class DoctorReport:
     def cause(self) -> CheckResult | None:
         """The primary cause."""
         return next((item for item in self.checks if item.check == self.primary), None)
+
+    @property
+    def roots(self) -> tuple[CheckResult, ...]:
+        """The errors that follow from no other: the primary cause, then others of their own."""
+        return tuple(item for item in self.of("error") if item.root)
 
     def of(self, status: Status) -> tuple[CheckResult, ...]:
         """Return the results of a status: the primary cause first, what follows from it last."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -36,8 +37,8 @@ def summary(report: DoctorReport, *, width: int = 80, color: bool = False, verbo
         report: what was found.
         width: columns to fill, at least 40.
         color: whether to write terminal escapes.
-        verbose: 0 for the problems, one line each, and the fix of the primary cause; 1 for every
-            check with its evidence, fix and source.
+        verbose: 0 for the problems, one line each, and the fix of every error that follows from
+            no other; 1 for every check with its evidence, fix and source.
     """
     width = max(width, NARROWEST)
     return drawn(_parts(report, width, verbose), width=width, color=color)
@@ -49,11 +50,10 @@ def _parts(report: DoctorReport, width: int, verbose: int) -> Iterator[Renderabl
     # Indented, as all that quotes a snapshot: a line that begins at the margin is kprof's own.
     yield _indented(Text("; ".join(known) or "nothing is known of the machine", style="dim"))
     yield from _faults(report, verbose)
-    cause = report.cause
-    if cause is not None:
+    for item in report.roots:
         yield Text("")
-        yield from _cause(cause, verbose)
-    others = [item for status in ORDER[:2] for item in report.of(status) if item is not cause]
+        yield from _root(item, verbose, primary=item is report.cause)
+    others = [item for status in ORDER[:2] for item in report.of(status) if not item.root]
     if others:
         yield Text("")
         yield from _listed(others, width, verbose)
@@ -73,14 +73,15 @@ def _faults(report: DoctorReport, verbose: int) -> Iterator[RenderableType]:
     yield from (_indented(Text(line, style="yellow")) for line in lines)
 
 
-def _cause(cause: CheckResult, verbose: int) -> Iterator[RenderableType]:
-    yield Text.assemble(
-        ("ERROR", _STYLES["error"]), (f" {cause.check}", "bold"), "  the primary cause"
-    )
-    yield _indented(Text(cause.message))
-    if cause.remedy:
-        yield from _fix(cause.remedy)
-    yield from _proof(cause, verbose)
+def _root(item: CheckResult, verbose: int, *, primary: bool) -> Iterator[RenderableType]:
+    said = "the primary cause" if primary else "a cause of its own"
+    yield Text.assemble(("ERROR", _STYLES["error"]), (f" {item.check}", "bold"), f"  {said}")
+    yield _indented(Text(item.message))
+    if item.remedy:
+        # A second cause is told in brief: the other ways to fix it are for -v.
+        whole = primary or verbose
+        yield from _fix(item.remedy if whole else replace(item.remedy, alternatives=()))
+    yield from _proof(item, verbose)
 
 
 def _fix(fix: Fix, label: str = "fix") -> Iterator[RenderableType]:

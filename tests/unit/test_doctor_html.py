@@ -72,6 +72,12 @@ def test_alternatives_are_copied_apart(html: str) -> None:
     assert "<b>Or:</b> Install driver R580, then reboot." in html
 
 
+def test_the_fix_of_a_second_cause_is_open(html: str) -> None:
+    own = (("a.b", Verdict("error", "one")), ("c.d", Verdict("error", "two", (), DRIVER)))
+    assert '<details class="fold" open><summary>Fix' in render(result(audited(own)))
+    assert '<details class="fold" open>' not in html, "those follow, or are warnings"
+
+
 def test_a_letter_asks_for_what_others_can_do_and_for_nothing_else() -> None:
     mine = Remedy("Run it as root once.", ("sudo once",), "you")
     theirs = Remedy("Open them for a session.", ("open them",), "root")

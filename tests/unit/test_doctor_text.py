@@ -37,6 +37,34 @@ def test_other_problems_take_one_line_each_errors_first() -> None:
     assert "unset CUDA_HOME" not in shown
 
 
+def two_causes(verbose: int = 0) -> str:
+    other = Remedy("Get a newer ncu.", ("install ncu",), alternatives=(DRIVER,))
+    second = ("ncu.chip_unsupported", Verdict("error", "ncu is old", ("seen",), other))
+    return summary(result(audited((*VERDICTS, second))), width=100, verbose=verbose)
+
+
+def test_a_second_cause_has_its_fix_in_brief() -> None:
+    shown = two_causes()
+    assert (
+        "ERROR ncu.chip_unsupported  a cause of its own\n"
+        "  ncu is old\n"
+        "  fix  Get a newer ncu.\n"
+        "  who  you\n"
+        "      $ install ncu\n\n"
+    ) in shown
+    assert shown.index("the primary cause") < shown.index("a cause of its own")
+    assert shown.index("$ install ncu") < shown.index("torch.slow")
+    assert shown.count("ncu.chip_unsupported") == 1
+    assert "saw  seen" not in shown
+    assert shown.count("a cause of its own") == 1
+
+
+def test_verbose_has_all_of_a_second_cause() -> None:
+    shown = two_causes(verbose=1)
+    assert f"      $ install ncu\n  or   {DRIVER.text}\n" in shown
+    assert "saw  seen" in shown
+
+
 def test_what_is_fine_or_unknown_is_a_count() -> None:
     shown = summary(REPORT, width=100)
     assert "1 ok, 1 unknown for lack of facts, 1 not applying here" in shown
