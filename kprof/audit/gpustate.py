@@ -54,6 +54,14 @@ def no_driver(facts: Facts) -> bool:
     return gone and derive.driver_version(facts) is None and not module_loaded(facts)
 
 
+def driverless(facts: Facts) -> bool:
+    """Say whether no driver can be judged: none runs, or libcuda is gone and none has answered."""
+    if works(facts) or listed(facts):
+        return False
+    libraries_gone = facts.absent("libcuda") and derive.driver_version(facts) is None
+    return no_driver(facts) or libraries_gone
+
+
 def no_gpu(facts: Facts) -> bool:
     """Say whether it is known that there is no GPU: none on the bus, none listed."""
     return on_bus(facts) == () and not listed(facts) and not derive.wsl(facts)

@@ -7,8 +7,9 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kprof.audit import gpustate
 from kprof.audit.facts import Facts
-from kprof.audit.verdict import Check, Purpose, Verdict, registered
+from kprof.audit.verdict import Check, Purpose, Verdict, registered, skipped
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def audit(facts: Facts, purpose: Purpose | None = None) -> Audit:
     """
     importlib.import_module("kprof.audit.checks")
     results = tuple(
-        Judged(check, _narrowed(check, check.run(facts), purpose)) for check in registered()
+        Judged(check, _narrowed(check, _judged(check, facts), purpose)) for check in registered()
     )
     return Audit(facts, purpose, results, primary(results))
 
@@ -63,6 +64,13 @@ def primary(results: Sequence[Judged]) -> str | None:
     roots = [check for check in errors if check.id not in explained]
     chosen = roots or errors  # two that explain each other: the first of them
     return chosen[0].id if chosen else None
+
+
+def _judged(check: Check, facts: Facts) -> Verdict:
+    verdict = check.run(facts)
+    if check.live and verdict.status in ("ok", "unknown") and gpustate.driverless(facts):
+        return skipped("no driver runs here")
+    return verdict
 
 
 def _narrowed(check: Check, verdict: Verdict, purpose: Purpose | None) -> Verdict:

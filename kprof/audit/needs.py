@@ -92,7 +92,7 @@ def install(facts: Facts, need: Need) -> Remedy:
 
 def unknown(facts: Facts) -> Verdict:
     """Return that there is no driver to judge, or raise :class:`Unknown` where it is not known."""
-    if _no_driver(facts):
+    if gpustate.driverless(facts):
         return skipped("no driver runs here")
     raise Unknown("driver.version")
 
@@ -125,11 +125,6 @@ def _shown(facts: Facts) -> str | None:
     return f"{name} (CUDA {derive.brief(cuda, 12)})" if cuda else name
 
 
-def _no_driver(facts: Facts) -> bool:
-    libraries_gone = facts.absent("libcuda") and derive.driver_version(facts) is None
-    return gpustate.no_driver(facts) or libraries_gone
-
-
 def complaint(facts: Facts) -> tuple[str, int | None] | None:
     """Return the line in which a program calls the driver too old, with the CUDA major it found.
 
@@ -141,7 +136,7 @@ def complaint(facts: Facts) -> tuple[str, int | None] | None:
     if line is not None:
         found = re.search(_FOUND, line, re.IGNORECASE)
         return line, int(found[1]) // 1000 if found else None
-    if _no_driver(facts):
+    if gpustate.driverless(facts):
         return None
     line = gpustate.error_logged(facts, 35, _TOO_OLD)
     return (line, None) if line else None

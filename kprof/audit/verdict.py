@@ -66,6 +66,8 @@ class Check:
         judge: the function.
         vital: the purposes for which already its warning is an error: without nvcc a machine is
             sound, but nothing can be built on it.
+        live: whether it judges a driver that runs: where none does, its "ok" would be untrue and
+            its "unknown" idle, so both are skipped.
     """
 
     id: str
@@ -74,6 +76,7 @@ class Check:
     explains: tuple[str, ...]
     judge: Callable[[Facts], Verdict] = field(repr=False)
     vital: frozenset[Purpose] = frozenset()
+    live: bool = False
 
     def run(self, facts: Facts) -> Verdict:
         """Judge; a missing fact is ``unknown`` and a broken check says so, never a traceback."""
@@ -95,13 +98,16 @@ def check(
     hurts: tuple[Purpose, ...],
     explains: tuple[str, ...] = (),
     vital: tuple[Purpose, ...] = (),
+    live: bool = False,
 ) -> Callable[[Callable[[Facts], Verdict]], Callable[[Facts], Verdict]]:
     """Register a function as the check ``name``; see :class:`Check`."""
 
     def register(judge: Callable[[Facts], Verdict]) -> Callable[[Facts], Verdict]:
         if name in _checks:
             raise ValueError(f"two checks are called {name}")
-        _checks[name] = Check(name, title, frozenset(hurts), explains, judge, frozenset(vital))
+        _checks[name] = Check(
+            name, title, frozenset(hurts), explains, judge, frozenset(vital), live
+        )
         return judge
 
     return register

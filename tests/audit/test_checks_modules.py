@@ -130,7 +130,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
         machine(driver=driver("595.71.05"), lspci_gpus=["NVIDIA Corporation Device 9999"], gpus=[]),
     ),
     "no branch known": (
-        "driver.gpu_unsupported_by_branch", "unknown",
+        "driver.gpu_unsupported_by_branch", "skipped",
         machine(driver={"modules_loaded": ["nouveau"]}, lspci_gpus=[PASCAL]),
     ),
     "bus not known": ("driver.gpu_unsupported_by_branch", "unknown", machine(gpus=[])),

@@ -51,3 +51,30 @@ def test_the_runtimes_word_still_counts_where_a_driver_may_be(found: dict[str, A
     verdict = judged("driver.too_old_for_torch", facts)
     assert verdict.status == "error"
     assert verdict.message.endswith("for CUDA 13; the one here is older")
+
+
+LIVE = (
+    "driver.uvm_stale", "driver.hmm_kaslr", "container.cgroup_lost", "ncu.perm", "gpu.lost",
+    "container.no_sys_admin", "driver.proprietary_modules_required", "driver.device_permission",
+    "driver.open_modules_required", "driver.rm_init_failed", "gpu.mig_selection",
+)  # fmt: skip
+PRIVILEGED = {"euid": 0, "capabilities": ["CAP_SYS_ADMIN"], "user_namespace": False}
+
+
+@pytest.mark.parametrize("check", LIVE)
+@pytest.mark.parametrize("facts", [LAPTOP, NO_DRIVER, IN_DOCKER], ids=["bare", "bus", "docker"])
+def test_what_only_a_driver_can_have_is_not_called_fine(facts: dict[str, Any], check: str) -> None:
+    verdict = judged(check, {**facts, "process": PRIVILEGED, "log": ""})
+    assert verdict.status == "skipped"
+
+
+def test_what_went_wrong_is_said_all_the_same() -> None:
+    failed = "CUDA error: unspecified launch failure; NVRM: nvidia_uvm: probe failed with error -34"
+    verdict = judged("driver.hmm_kaslr", {**NO_DRIVER, "log": failed})
+    assert verdict.status == "error"
+
+
+def test_a_driver_that_runs_is_judged() -> None:
+    loaded = {"modules_loaded": ["nvidia", "nvidia_uvm"], "module_version": "580.95.05"}
+    facts = {**NO_DRIVER, "driver": loaded, "log": "", "files": {}}
+    assert judged("driver.uvm_stale", facts).status == "ok"

@@ -91,6 +91,7 @@ def _unconfigured(facts: Facts, message: str, line: str | None) -> Verdict:
     "container.cgroup_lost",
     "devices taken from a running container",
     hurts=("profile", "run"),
+    live=True,
     explains=(
         "gpu.missing",
         "driver.uvm_stale",

@@ -185,7 +185,12 @@ def _match(facts: Facts, library: str | None) -> Remedy:
     )
 
 
-@check("driver.device_permission", "access to the GPU's device files", hurts=("profile", "run"))
+@check(
+    "driver.device_permission",
+    "access to the GPU's device files",
+    hurts=("profile", "run"),
+    live=True,
+)
 def device_permission(facts: Facts) -> Verdict:
     """Programs open /dev/nvidia*, which some systems keep for a group."""
     if gpustate.listed(facts) or gpustate.works(facts):
@@ -220,7 +225,9 @@ def _shut(facts: Facts) -> str | None:
     return f"{_CONTROL} is not accessible" if node.flag("accessible") is False else None
 
 
-@check("driver.jit_library_missing", "the driver's PTX compiler", hurts=("profile", "run"))
+@check(
+    "driver.jit_library_missing", "the driver's PTX compiler", hurts=("profile", "run"), live=True
+)
 def jit_library_missing(facts: Facts) -> Verdict:
     """The driver compiles PTX with a library of its own, which minimal installations leave out."""
     line = gpustate.error_logged(facts, 221, _NO_JIT)
@@ -243,7 +250,7 @@ def jit_library_missing(facts: Facts) -> Verdict:
     )
 
 
-@check("driver.smi_new_header", "nvidia-smi's header", hurts=())
+@check("driver.smi_new_header", "nvidia-smi's header", hurts=(), live=True)
 def smi_new_header(facts: Facts) -> Verdict:
     """From R610 on nvidia-smi names kernel and user-mode driver; both headers are read."""
     text = facts.need_text("driver.nvidia_smi_text")

@@ -91,6 +91,7 @@ def _is_stub_directory(path: str) -> bool:
     "env.cuda_visible_devices_hides",
     "CUDA_VISIBLE_DEVICES",
     hurts=("profile", "run"),
+    live=True,
     explains=("gpu.missing", "env.device_ordinal", "driver.uvm_stale"),
 )
 def cuda_visible_devices_hides(facts: Facts) -> Verdict:

@@ -23,6 +23,7 @@ _EFFECTS = ("driver.rm_init_failed", "driver.module_not_loaded", "gpu.missing")
     "driver.gpu_unsupported_by_branch",
     "driver branch and GPU",
     hurts=("profile", "run"),
+    live=True,
     explains=(
         *_EFFECTS,
         "driver.proprietary_modules_required",
@@ -101,6 +102,7 @@ def _branch_remedy(facts: Facts, wanted: int) -> Remedy:
     "driver.proprietary_modules_required",
     "open modules on an older GPU",
     hurts=("profile", "run"),
+    live=True,
     explains=_EFFECTS,
 )
 def proprietary_modules_required(facts: Facts) -> Verdict:
@@ -112,6 +114,7 @@ def proprietary_modules_required(facts: Facts) -> Verdict:
     "driver.open_modules_required",
     "proprietary modules on a newer GPU",
     hurts=("profile", "run"),
+    live=True,
     explains=_EFFECTS,
 )
 def open_modules_required(facts: Facts) -> Verdict:

@@ -79,6 +79,7 @@ def _look(facts: Facts, bus: tuple[str, ...] | None, passed_through: bool) -> Re
     "gpu.mig_selection",
     "MIG instances",
     hurts=("profile", "run"),
+    live=True,
     explains=("env.cuda_visible_devices_hides", "env.device_ordinal", "gpu.exclusive_mode"),
 )
 def mig_selection(facts: Facts) -> Verdict:
@@ -159,7 +160,7 @@ def _mig(facts: Facts, status: str, message: str, line: str | None) -> Verdict:
     )
 
 
-@check("gpu.exclusive_mode", "compute mode", hurts=("profile", "run"))
+@check("gpu.exclusive_mode", "compute mode", hurts=("profile", "run"), live=True)
 def exclusive_mode(facts: Facts) -> Verdict:
     """A GPU's owner can allow it one process at a time, or none."""
     if gpustate.no_gpu(facts):
@@ -197,7 +198,7 @@ def facts_gpus(facts: Facts) -> tuple[derive.Gpu, ...]:
     return found
 
 
-@check("gpu.vgpu_unlicensed", "vGPU licence", hurts=("profile", "run"))
+@check("gpu.vgpu_unlicensed", "vGPU licence", hurts=("profile", "run"), live=True)
 def vgpu_unlicensed(facts: Facts) -> Verdict:
     """A virtual GPU without a licence stops running CUDA some minutes after the start."""
     line = gpustate.error_logged(facts, 102)

@@ -100,6 +100,7 @@ def _load(facts: Facts, not_built: bool) -> Remedy:
     "driver.rm_init_failed",
     "bringing the GPU up",
     hurts=("profile", "run"),
+    live=True,
     explains=("gpu.missing", "gpu.lost"),
 )
 def rm_init_failed(facts: Facts) -> Verdict:
@@ -144,7 +145,13 @@ def _bring_up(facts: Facts) -> Remedy:
     )
 
 
-@check("gpu.lost", "GPU lost while running", hurts=("profile", "run"), explains=("gpu.missing",))
+@check(
+    "gpu.lost",
+    "GPU lost while running",
+    hurts=("profile", "run"),
+    live=True,
+    explains=("gpu.missing",),
+)
 def lost(facts: Facts) -> Verdict:
     """A GPU that stops answering on the bus is gone until the machine restarts."""
     line = derive.logged(facts, _LOST)

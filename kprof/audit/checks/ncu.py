@@ -208,7 +208,13 @@ def _matching(facts: Facts, device: Device | None) -> Remedy:
     return install_ncu(facts, (device,) if device else None)
 
 
-@check("ncu.driver_too_old", "the driver serves ncu", hurts=("profile",), explains=("ncu.prepare",))
+@check(
+    "ncu.driver_too_old",
+    "the driver serves ncu",
+    hurts=("profile",),
+    live=True,
+    explains=("ncu.prepare",),
+)
 def driver_too_old(facts: Facts) -> Verdict:
     """NVIDIA publishes no minimum driver per ncu: only ncu's own word is a verdict."""
     line = said.line(facts, "ncu.driver_too_old") or derive.logged(facts, _TOO_OLD_LOGGED)

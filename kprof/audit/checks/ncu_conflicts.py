@@ -166,7 +166,7 @@ def home_unwritable(facts: Facts) -> Verdict:
     )
 
 
-@check("ncu.mig_limits", "MIG", hurts=("profile",))
+@check("ncu.mig_limits", "MIG", hurts=("profile",), live=True)
 def mig_limits(facts: Facts) -> Verdict:
     """Units that MIG instances share, such as DRAM and L2, cannot be measured from one of them."""
     line = said.line(facts, "ncu.mig_limits")
@@ -191,7 +191,7 @@ def mig_limits(facts: Facts) -> Verdict:
     )
 
 
-@check("ncu.mps", "MPS", hurts=("profile",))
+@check("ncu.mps", "MPS", hurts=("profile",), live=True)
 def mps(facts: Facts) -> Verdict:
     """Under MPS several processes share the GPU, and counters count them all."""
     line = said.line(facts, "ncu.mps")

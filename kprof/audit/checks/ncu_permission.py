@@ -23,6 +23,7 @@ _FACTS = (
     "ncu.perm",
     "performance counters",
     hurts=("profile",),
+    live=True,
     explains=("ncu.prepare", "ncu.resource_or_perm"),
 )
 def perm(facts: Facts) -> Verdict:

@@ -91,7 +91,12 @@ def _wins(facts: Facts, sources: dict[str, str]) -> bool:
     return sources.get(root) == "distro"
 
 
-@check("nvcc.ptx_newer_than_driver", "the driver compiles nvcc's PTX", hurts=("profile", "run"))
+@check(
+    "nvcc.ptx_newer_than_driver",
+    "the driver compiles nvcc's PTX",
+    hurts=("profile", "run"),
+    live=True,
+)
 def ptx_newer_than_driver(facts: Facts) -> Verdict:
     """Minor-version compatibility covers machine code, and not PTX newer than the driver's CUDA."""
     line = gpustate.error_logged(facts, 222, _REFUSED_LOGGED)

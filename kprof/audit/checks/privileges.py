@@ -54,6 +54,7 @@ def gvisor(facts: Facts) -> Verdict:
     "container.no_sys_admin",
     "the container's right to the counters",
     hurts=("profile",),
+    live=True,
     explains=("ncu.perm",),
 )
 def no_sys_admin(facts: Facts) -> Verdict:

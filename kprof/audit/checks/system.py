@@ -18,6 +18,7 @@ _SERVICE = "nvidia-fabricmanager"
     "system.fabricmanager",
     "fabric manager",
     hurts=("profile", "run"),
+    live=True,
     explains=("gpu.missing", "driver.uvm_stale", "driver.hmm_kaslr"),
 )
 def fabricmanager(facts: Facts) -> Verdict:
@@ -96,7 +97,7 @@ def _other_version(facts: Facts, line: str) -> Verdict:
     )
 
 
-@check("system.mps", "MPS", hurts=("profile", "run"))
+@check("system.mps", "MPS", hurts=("profile", "run"), live=True)
 def mps(facts: Facts) -> Verdict:
     """With CUDA_MPS_PIPE_DIRECTORY set, CUDA looks for the MPS daemon there."""
     line = gpustate.error_logged(facts, 805, _NO_MPS)

@@ -18,6 +18,7 @@ _NODE = "/dev/nvidia-uvm"
     "driver.hmm_kaslr",
     "HMM and KASLR",
     hurts=("profile", "run"),
+    live=True,
     explains=("driver.uvm_stale",),
 )
 def hmm_kaslr(facts: Facts) -> Verdict:
@@ -67,7 +68,7 @@ def _without_hmm(facts: Facts) -> Remedy:
     )
 
 
-@check("driver.uvm_stale", "unified-memory module", hurts=("profile", "run"))
+@check("driver.uvm_stale", "unified-memory module", hurts=("profile", "run"), live=True)
 def uvm_stale(facts: Facts) -> Verdict:
     """nvidia_uvm can stop working over suspend and resume, or never have been set up."""
     if derive.wsl(facts) or derive.jetson(facts):
