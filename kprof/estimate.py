@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 
-from kprof.limiter import BUSY_PCT, busiest, utilisations
+from kprof.limiter import BUSY_PCT, busiest, limiter, utilisations
 from kprof.model import Kernel, Severity, Speedup
 
 # What a well-written kernel reaches of a unit's peak, and what an average one does. kprof's own:
@@ -81,6 +81,12 @@ def severity(speedup: Speedup | None) -> Severity:
     if middle >= 1.1:
         return "medium"
     return "low" if middle >= 1.03 else "info"
+
+
+def severity_beside(kernel: Kernel, speedup: Speedup) -> Severity:
+    """Grade a cause that loads no unit: where one is busy, that is the limit and this a detail."""
+    top = limiter(kernel)
+    return "low" if top is not None and top.pct >= BUSY_PCT else severity(speedup)
 
 
 def beside_the_launch(kernel: Kernel) -> float:

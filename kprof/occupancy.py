@@ -14,6 +14,9 @@ _CURVES = {
     "registers": ("launch__occupancy_per_register_count", "registers per thread"),
     "shared_memory": ("launch__occupancy_per_shared_mem_size", "bytes of shared memory per block"),
 }
+_BY_SIZE = "launch__occupancy_per_block_size"
+# Block size and places for blocks are both a matter of how many threads a block has.
+_SIZES = frozenset({"block_size", "block_count"})
 
 
 def occupancy(kernel: Kernel) -> Occupancy:
@@ -23,7 +26,9 @@ def occupancy(kernel: Kernel) -> Occupancy:
         achieved_pct=m.ACHIEVED_OCCUPANCY.read(kernel.metrics),
         limiters=limiters(kernel),
         what_if=tuple(
-            found for name in limiters(kernel) if (found := _what_if(kernel, name)) is not None
+            dict.fromkeys(
+                found for name in limiters(kernel) if (found := _what_if(kernel, name)) is not None
+            )
         ),
     )
 
@@ -57,7 +62,9 @@ def blocks_per_sm(kernel: Kernel) -> int | None:
 
 
 def _what_if(kernel: Kernel, name: str) -> WhatIf | None:
-    """Return the smallest reduction of one resource that fits another block, from ncu's curve."""
+    """Return the smallest change of one resource that brings more warps, from ncu's curve."""
+    if name in _SIZES:
+        return _other_size(kernel)
     if name not in _CURVES or kernel.launch is None or kernel.launch.block is None:
         return None
     metric, noun = _CURVES[name]
@@ -78,6 +85,25 @@ def _what_if(kernel: Kernel, name: str) -> WhatIf | None:
         change=f"{x - now:+,.0f} {noun} (to {x:,.0f})".replace("-", "\u2212"),
         blocks_per_sm=int(y // warps),
         occupancy_pct=100.0 * y / maximum,
+    )
+
+
+def _other_size(kernel: Kernel) -> WhatIf | None:
+    """Return the block size nearest to this one with which most warps are resident."""
+    threads = m.BLOCK_THREADS.read(kernel.metrics)
+    maximum = kernel.metrics.get("device__attribute_max_warps_per_multiprocessor")
+    points = [(x, y) for x, y in kernel.curves.get(_BY_SIZE, ()) if x % WARP == 0 and x > 0]
+    if not threads or not maximum or not points:
+        return None
+    most = max(y for _, y in points)
+    here = [y for x, y in points if x <= threads]
+    if not here or most <= here[-1]:
+        return None
+    x = min((x for x, y in points if y == most), key=lambda size: abs(size - threads))
+    return WhatIf(
+        change=f"{x - threads:+,.0f} threads per block (to {x:,.0f})".replace("-", "\u2212"),
+        blocks_per_sm=int(most // (x / WARP)),
+        occupancy_pct=100.0 * most / maximum,
     )
 
 

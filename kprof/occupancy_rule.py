@@ -6,7 +6,7 @@ from kprof import estimate
 from kprof import metrics as m
 from kprof.evidence import busy, derived, measured
 from kprof.limiter import BUSY_PCT, is_too_small, limiter
-from kprof.model import Finding, Kernel, Limiter, Occupancy, Speedup
+from kprof.model import Finding, Kernel, Occupancy, Speedup
 from kprof.occupancy import occupancy
 from kprof.stalls import stalls
 
@@ -30,7 +30,7 @@ def limited_by(
         advice: what to change.
     """
     now, top = occupancy(kernel), limiter(kernel)
-    if top is None or now.theoretical_pct is None or not _suffers(kernel, top, now.theoretical_pct):
+    if top is None or now.theoretical_pct is None or not _suffers(kernel, now.theoretical_pct):
         return None
     if resource not in now.limiters or _changes_registers(kernel):
         return None
@@ -59,17 +59,21 @@ def limited_by(
     )  # fmt: skip
 
 
-def _suffers(kernel: Kernel, top: Limiter, theoretical: float) -> bool:
-    eligible = m.ELIGIBLE_WARPS.read(kernel.metrics)
+def is_starved(kernel: Kernel) -> bool:
+    """Say whether more resident warps would help: nothing is busy, no warp is ready, most wait."""
+    top, eligible = limiter(kernel), m.ELIGIBLE_WARPS.read(kernel.metrics)
     return (
-        theoretical < LOW_PCT
-        and _fills_what_it_may(kernel, theoretical)
+        top is not None
         and top.pct < BUSY_PCT
         and eligible is not None
         and eligible < ELIGIBLE
         and _waiting(kernel) >= WAITING
         and not is_too_small(kernel)
     )
+
+
+def _suffers(kernel: Kernel, theoretical: float) -> bool:
+    return theoretical < LOW_PCT and _fills_what_it_may(kernel, theoretical) and is_starved(kernel)
 
 
 def _fills_what_it_may(kernel: Kernel, theoretical: float) -> bool:

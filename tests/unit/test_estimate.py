@@ -105,3 +105,9 @@ def test_the_thresholds_are_in_order() -> None:
     assert estimate.TYPICAL_PCT < estimate.GOOD_PCT
     assert 0.0 < estimate.CAUTION < 1.0
     assert math.isclose(estimate.gain(kernel({ISSUE: 54.0}), 0.9, {"dram"}).low, 60 / 54)
+
+
+def test_a_cause_that_loads_no_unit_is_low_beside_a_busy_one() -> None:
+    large = Speedup(2.0, 3.0)
+    assert estimate.severity_beside(kernel({DRAM: 59.9}), large) == "high"
+    assert estimate.severity_beside(kernel({DRAM: 60.0}), large) == "low"

@@ -111,3 +111,33 @@ def test_without_a_launch_nothing_is_predicted() -> None:
     )
     assert occupancy(item).limiters == ("registers",)
     assert occupancy(item).what_if == ()
+
+
+# Warps per SM by threads per block, where 32 blocks fit at most.
+SIZE_CURVE = "launch__occupancy_per_block_size"
+SIZES = ((1.0, 32.0), (32.0, 32.0), (48.0, 64.0), (64.0, 64.0), (128.0, 64.0), (768.0, 48.0))
+
+
+def of_size(threads: float, points: tuple[tuple[float, float], ...] = SIZES) -> Kernel:
+    limits = LIMITS | {
+        "launch__occupancy_limit_registers": 64.0,
+        "launch__occupancy_limit_warps": 64.0,
+    }
+    metrics = limits | MAX_WARPS | {THEORETICAL: 50.0, "launch__block_size": threads}
+    return kernel(metrics=metrics, curves={SIZE_CURVE: points})
+
+
+def test_the_nearest_block_size_with_most_warps_is_named_once() -> None:
+    assert limiters(of_size(32.0)) == ("shared_memory", "block_count", "barriers")
+    assert occupancy(of_size(32.0)).what_if == (
+        WhatIf("+32 threads per block (to 64)", blocks_per_sm=32, occupancy_pct=100.0),
+    )
+    assert occupancy(of_size(768.0)).what_if == (
+        WhatIf("\u2212640 threads per block (to 128)", blocks_per_sm=16, occupancy_pct=100.0),
+    )
+
+
+def test_no_other_block_size_is_named_where_none_is_better_or_known() -> None:
+    assert occupancy(of_size(64.0)).what_if == ()
+    assert occupancy(of_size(32.0, ())).what_if == ()
+    assert occupancy(of_size(32.0, ((64.0, 64.0),))).what_if == ()

@@ -1,0 +1,63 @@
+"""How evenly the SMs share a launch: what was measured, and what the grid alone explains.
+
+Shares are of the kernel's time, 0..1: how much of it the average SM had no block while the busiest
+one still worked.
+"""
+
+from __future__ import annotations
+
+import math
+
+from kprof import metrics as m
+from kprof.model import Kernel
+
+# From here on an idle share is more than noise: kprof's own. Where every SM did the same work it
+# came to 6 % in one recording and 0.3 % in the next (compute-bound/bad, H200).
+UNEVEN = 0.1
+# Blocks start, and counters are read, at slightly different times on every SM: 0.5 to 2 us of a
+# launch are no work at all (forums.developer.nvidia.com/t/360150).
+SKEW_S = 2e-6
+# A grid this close below a whole number of waves fills the last one. kprof's own, unsourced.
+_WHOLE = 0.02
+
+
+def idle_share(kernel: Kernel) -> float | None:
+    """Return the share of the time the average SM was done and the busiest was not.
+
+    NVIDIA's estimate for an uneven workload (rule WorkloadImbalance, ncu 2025.3): the distance of
+    the mean from the maximum, times the share of the time the busiest SM was active. None when not
+    measured; 0 where it is no longer than SMs are apart at the start.
+    """
+    mean = m.SM_CYCLES_ACTIVE_AVG.read(kernel.metrics)
+    most = m.SM_CYCLES_ACTIVE_MAX.read(kernel.metrics)
+    elapsed = m.SM_CYCLES_ELAPSED.read(kernel.metrics)
+    if mean is None or not most or not elapsed or not kernel.duration_s:
+        return None
+    # The two come from different passes and can differ by more than their distance.
+    share = max(1.0 - mean / most, 0.0) * min(most / elapsed, 1.0)
+    return share if share * kernel.duration_s > SKEW_S else 0.0
+
+
+def tail_share(kernel: Kernel) -> float:
+    """Return the share of the time that the last, partly filled wave leaves unused.
+
+    With 2.3 waves of equal blocks the kernel takes as long as with 3: 23 % of it is lost. 0 for one
+    wave or less, and where the number of waves is not known.
+    """
+    waves = m.WAVES.read(kernel.metrics)
+    if waves is None or waves <= 1.0:
+        return 0.0
+    lost = 1.0 - waves / math.ceil(waves - _WHOLE)
+    return max(lost, 0.0)
+
+
+def uneven_share(kernel: Kernel) -> float:
+    """Return the share that blocks cannot be dealt out evenly, where all of them fit at once.
+
+    200 blocks on 132 SMs leave 64 of them one block short of the other 68: 24 % of the slots.
+    """
+    waves = m.WAVES.read(kernel.metrics)
+    blocks, sms = m.GRID_BLOCKS.read(kernel.metrics), m.SM_COUNT.read(kernel.metrics)
+    if waves is None or waves > 1.0 or not blocks or not sms:
+        return 0.0
+    return 1.0 - blocks / sms / math.ceil(blocks / sms)
