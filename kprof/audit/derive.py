@@ -239,6 +239,11 @@ def wsl(facts: Facts) -> bool:
     return facts.number("os.wsl") is not None
 
 
+def native_windows(facts: Facts) -> bool:
+    """Say whether this is Windows itself, not its Linux subsystem."""
+    return facts.text("os.system") == "windows" and not wsl(facts)
+
+
 def jetson(facts: Facts) -> bool:
     """Say whether this is a Jetson (Tegra) board."""
     return facts.text("os.jetson") is not None

@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kprof.audit import gpustate
+from kprof.audit import gpustate, windows
 from kprof.audit.facts import Facts
 from kprof.audit.verdict import Check, Purpose, Verdict, registered, skipped
 
@@ -68,6 +68,9 @@ def primary(results: Sequence[Judged]) -> str | None:
 
 def _judged(check: Check, facts: Facts) -> Verdict:
     verdict = check.run(facts)
+    if verdict.remedy is not None:
+        remedy = windows.portable(facts, verdict.remedy)
+        verdict = dataclasses.replace(verdict, remedy=remedy)
     if check.live and verdict.status in ("ok", "unknown") and gpustate.driverless(facts):
         return skipped("no driver runs here")
     return verdict

@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 from typing import Literal
 
-from kprof.audit import derive, matrix, packages
+from kprof.audit import derive, matrix, packages, windows
 from kprof.audit.facts import Facts
 from kprof.audit.verdict import Remedy
 
@@ -45,7 +45,8 @@ def quoted(path: str, otherwise: str = "python") -> str:
 
 def python(facts: Facts) -> str:
     """Return the target's interpreter as a word of a command."""
-    return quoted(facts.text("python.executable") or "python")
+    path = facts.text("python.executable") or "python"
+    return windows.quoted(path) if derive.native_windows(facts) else quoted(path)
 
 
 def letter(request: str, commands: Sequence[str] = ()) -> Remedy:
@@ -97,6 +98,8 @@ def install_driver(
     """
     if derive.wsl(facts):
         return windows_driver(branch)
+    if derive.native_windows(facts):
+        return windows.install_driver(branch)
     if derive.jetson(facts):
         return Remedy(
             "A Jetson's driver is part of JetPack: install a JetPack release whose CUDA is new "

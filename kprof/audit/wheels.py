@@ -13,7 +13,7 @@ from packaging.version import Version
 from kprof.audit import table
 from kprof.audit.architectures import Capability, cubin_runs
 from kprof.audit.table import Fact
-from kprof.audit.toolkits import branch_cuda, min_driver
+from kprof.audit.toolkits import branch_cuda, branch_of_cuda, min_driver
 
 INDEX = "https://download.pytorch.org/whl/"
 
@@ -212,8 +212,8 @@ def _old_driver(variant: str, host: Host) -> Misfit | None:
     have, cuda = table.number(host.driver), table.number(cuda_of(variant))
     if have is None or cuda is None or _brings(have, cuda):
         return None
-    needed = min_driver(cuda.major, host.system)
-    if needed is None or have >= Version(needed.value):
+    needed = min_driver(cuda.major, host.system) or branch_of_cuda(f"{cuda.major}.0")
+    if needed is None or have >= Version(str(needed.value)):
         return None
     return Misfit("driver", f"CUDA {cuda} needs driver {needed.value} or later")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kprof.audit import derive, permission, remedies, said
+from kprof.audit import derive, permission, remedies, said, windows
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.references import rule
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
@@ -31,7 +31,7 @@ def perm(facts: Facts) -> Verdict:
     line = said.line(facts, "ncu.perm")
     if line is not None:
         return _denied(facts, _because(facts), line)
-    if derive.wsl(facts):
+    if derive.wsl(facts) or derive.native_windows(facts):
         raise Unknown("whether Windows opens the counters (NVIDIA Control Panel)")
     restricted = permission.restricted(facts)
     if restricted is False:
@@ -59,7 +59,7 @@ def _board(facts: Facts, privileged: bool | None) -> Verdict:
 
 
 def _because(facts: Facts) -> str:
-    if derive.wsl(facts):
+    if derive.wsl(facts) or derive.native_windows(facts):
         return "Windows keeps the performance counters to administrators"
     if permission.restricted(facts) is False:
         return (
@@ -103,6 +103,8 @@ def _open_counters(facts: Facts) -> Remedy:
             ("wsl --shutdown",),
             "windows",
         )
+    if derive.native_windows(facts):
+        return windows.open_counters()
     if derive.jetson(facts):
         return Remedy("Profile as root", (_AS_ROOT,), "root")
     kind = derive.in_container(facts)
