@@ -29,7 +29,7 @@ TORCH_130 = {"version": "2.13.0+cu130", "cuda": "13.0", "cuda_available": False}
 
 @pytest.mark.parametrize(
     ("driver", "cuda", "fits"),
-    [("511.23", "11.6", "11.8"), ("566.36", "12.7", "12.6"), ("576.80", "12.9", "12.8")],
+    [("511.23", "11.6", "11.8"), ("566.36", "12.7", "12.6"), ("576.80", "12.9", "12.6")],
 )
 def test_a_torch_is_offered_that_the_driver_runs(driver: str, cuda: str, fits: str) -> None:
     remedy = judged("driver.too_old_for_torch", on_windows(driver, cuda, torch=TORCH_130)).remedy
