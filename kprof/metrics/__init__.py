@@ -7,6 +7,14 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from kprof.metrics.accesses import (
+    ASYNC_COPIES,
+    GLOBAL_ACCESSES,
+    LSU_ACCESSES,
+    NARROW_ACCESSES,
+    SHARED_ATOMICS,
+    SHARED_STORES,
+)
 from kprof.metrics.arithmetic import (
     DADD,
     DFMA,
@@ -105,6 +113,7 @@ from kprof.quantity import Quantity
 
 __all__ = [
     "ACHIEVED_OCCUPANCY",
+    "ASYNC_COPIES",
     "BARRIER_STALLS",
     "BLOCK_THREADS",
     "CLUSTERS_ACTIVE_MAX",
@@ -133,6 +142,7 @@ __all__ = [
     "FP32_INSTRUCTIONS",
     "FP64_INSTRUCTIONS",
     "FP64_PCT",
+    "GLOBAL_ACCESSES",
     "GLOBAL_ATOMICS",
     "GLOBAL_SECTORS",
     "GLOBAL_SECTORS_IDEAL",
@@ -160,14 +170,18 @@ __all__ = [
     "LIMIT_WARPS",
     "LOCAL_SECTORS",
     "LONG_SCOREBOARD",
+    "LSU_ACCESSES",
     "MEMBAR_STALLS",
     "MEMORY_SOL",
+    "NARROW_ACCESSES",
     "NO_INSTRUCTION_STALLS",
     "OCCUPANCY_LIMITS",
     "PASSES",
     "SAMPLED_STALL",
     "SAMPLED_STALL_NOT_ISSUED",
     "SAMPLES",
+    "SHARED_ATOMICS",
+    "SHARED_STORES",
     "SHARED_WAVEFRONTS",
     "SHARED_WAVEFRONTS_HARDWARE",
     "SHARED_WAVEFRONTS_IDEAL",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kprof.metrics import opcodes
+from kprof.metrics import accesses, opcodes
 from kprof.model.profile import Kernel
 from kprof.reader import values
 from kprof.reader.devices import LAUNCH, Devices, launch
@@ -22,7 +22,6 @@ from kprof.reader.opinions import nvtx_ranges, opinions
 _WORKLOADS = {0: "kernel", 1: "range", 2: "cmdlist", 3: "graph"}
 _DURATION = "gpu__time_duration.sum"
 _OPCODES = "sass__inst_executed_per_opcode"
-_OPCODES_FULL = "sass__inst_executed_per_opcode_with_modifier_all"
 _NS = 1e-9
 
 # The what-if curves of a launch follow from these; a report may repeat one 2,000 times.
@@ -77,6 +76,8 @@ class Extractor:
         constituents = (part for parts in breakdowns.values() for part in parts)
         metrics, unusable = values.read(action, list(dict.fromkeys((*plan.scalars, *constituents))))
         by_thread = values.table(action, opcodes.THREAD_OPCODES)
+        by_warp = values.table(action, accesses.WARP_OPCODES)
+        metrics |= accesses.totals(by_warp)
         metrics |= opcodes.totals(by_thread) | opcodes.atomics(by_thread)
         workload = _WORKLOADS.get(action.workload_type(), "kernel")
         device = self.devices.index(action, names)
@@ -93,7 +94,7 @@ class Extractor:
             unusable=unusable,
             breakdowns=breakdowns,
             opcodes=values.table(action, _OPCODES),
-            opcodes_full=values.table(action, _OPCODES_FULL),
+            opcodes_full=by_warp,
             thread_opcodes=by_thread,
             curves=self._curves_of(action, device, metrics),
             opinions=opinions(action),

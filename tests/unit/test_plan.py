@@ -4,7 +4,7 @@ import pytest
 
 from kprof import metrics as m
 from kprof.collect.plan import lost, metrics_for, plan_for
-from kprof.metrics import opcodes
+from kprof.metrics import accesses, opcodes
 from kprof.quantity import plain
 from kprof.rule import Rule, registry
 from tests.kernels import kernel
@@ -17,8 +17,9 @@ FLOAT_COUNTER = "smsp__sass_thread_inst_executed_op_"
 
 def missing(planned: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Return what rules lack in a report of these metrics and of what ncu gives for nothing."""
-    assert opcodes.THREAD_OPCODES in planned
+    assert {opcodes.THREAD_OPCODES, accesses.WARP_OPCODES} <= set(planned)
     read = dict.fromkeys(planned, 1.0) | opcodes.totals({"FFMA": 1.0})
+    read |= accesses.totals({"LDG.E": 1.0})
     stalls = {m.SAMPLED_STALL_NOT_ISSUED.format(reason): 1.0 for reason in m.STALL_REASONS}
     free = {
         name: 1.0

@@ -1,0 +1,113 @@
+"""The rules about how much memory instructions move, and where from."""
+
+from __future__ import annotations
+
+from kprof.metrics import accesses
+from kprof.model import Instruction
+from tests.kernels import (
+    ALU,
+    DRAM,
+    ISSUE,
+    L1,
+    L2,
+    LSU,
+    SECTORS,
+    SECTORS_IDEAL,
+    kernel,
+    row,
+)
+from tests.rules.case import FIRES, SILENT, Case
+
+WARP_INSTRUCTIONS = "inst_executed"
+
+
+# Narrow accesses.
+def mix(**opcodes: float) -> dict[str, float]:
+    """Return what the reader makes of an opcode mix; ``LDG_E_U8`` stands for ``LDG.E.U8``."""
+    named = {name.replace("_", "."): n for name, n in opcodes.items()}
+    return accesses.totals(named) | {WARP_INSTRUCTIONS: sum(named.values())}
+
+
+def load(
+    sass: str, pc: int = 0, *, sectors: float = 4.0, ideal: float = 4.0, threads: float = 32.0
+) -> Instruction:
+    """Return a load that 100 warps execute, with its sectors per warp."""
+    return row(
+        sass,
+        pc,
+        file="a.cu",
+        line=7,
+        **{
+            SECTORS: 100.0 * sectors,
+            SECTORS_IDEAL: 100.0 * ideal,
+            "inst_executed": 100.0,
+            "thread_inst_executed": 100.0 * threads,
+        },
+    )
+
+
+NARROW = "narrow-global-access"
+WORDS = mix(LDG_E=40.0, FFMA=60.0)
+BYTES = mix(LDG_E_U8=40.0, IADD3=60.0)
+BY_LANE = load("LDG.E R0, [R2.64]")
+BYTE = load("LDG.E.U8.CONSTANT R0, [R2.64]", sectors=1.0, ideal=1.0)
+BROADCAST = load("LDG.E R4, desc[UR4][R2.64+0x4]", 16, sectors=1.0, ideal=1.0)
+BEFORE = load("LDG.E R5, desc[UR4][R2.64]", 32, sectors=1.0, ideal=1.0)
+ELSEWHERE = load("LDG.E R5, desc[UR4][R2.64+0x80]", 32, sectors=1.0, ideal=1.0)
+OTHER_BASE = load("LDG.E R5, desc[UR4][R8.64]", 32, sectors=1.0, ideal=1.0)
+STRIDED = load("LDG.E R0, [R2.64]", sectors=32.0, ideal=4.0)
+
+
+def executed(item: Instruction, times: float) -> Instruction:
+    """Return the same access executed more often."""
+    factor = times / item.values["inst_executed"]
+    values = {name: factor * value for name, value in item.values.items()}
+    return Instruction(item.pc, item.sass, item.file, item.line, values)
+
+
+def narrow(title: str, units: dict[str, float], metrics: dict[str, float], *rows: Instruction,
+           expected: str = FIRES, says: str = "", confidence: str | None = None) -> Case:  # fmt: skip
+    listed = tuple(executed(item, 40.0 / len(rows)) for item in rows)
+    item = kernel(units, metrics, instructions=listed)
+    return Case(NARROW, title, item, expected, says, confidence)
+
+
+NARROW_ACCESS = (
+    narrow("words fill the issue slots", {ISSUE: 80.0}, WORDS, BY_LANE, says="32 bits per thread, "
+           "and their number is the limit at a.cu:7", confidence="medium"),
+    narrow("bytes fill the load unit", {LSU: 90.0, L1: 85.0}, BYTES, BYTE, expected="high",
+           says="8 bits", confidence="high"),
+    narrow("bytes fill the data stage", {L1: 90.0}, BYTES | {"l1tex__data_pipe_lsu_wavefronts.sum":
+           100.0, "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum": 0.0}, BYTE, expected="high"),
+    narrow("words fill the data stage as wide accesses would", {L1: 90.0}, WORDS, BY_LANE,
+           expected=SILENT),
+    narrow("words fill load unit and data stage alike", {LSU: 90.0, L1: 90.0}, WORDS, BY_LANE,
+           expected=SILENT),
+    narrow("no instruction is listed", {ISSUE: 80.0}, WORDS, confidence="low"),
+    narrow("60 % busy", {ISSUE: 60.0}, WORDS, BY_LANE),
+    narrow("59.99 % busy", {ISSUE: 59.99}, WORDS, BY_LANE, expected=SILENT),
+    narrow("DRAM is the limit", {ISSUE: 70.0, DRAM: 75.0}, WORDS, BY_LANE, expected=SILENT),
+    narrow("L2 is the limit", {ISSUE: 70.0, L2: 75.0}, WORDS, BY_LANE, expected=SILENT),
+    narrow("arithmetic is the limit", {ISSUE: 70.0, ALU: 75.0}, WORDS, BY_LANE, expected=SILENT),
+    narrow("DRAM is close behind", {ISSUE: 85.0, DRAM: 84.0}, WORDS, BY_LANE, expected="low"),
+    narrow("66 % narrow", {ISSUE: 80.0}, mix(LDG_E=66.0, LDG_E_128=34.0), BY_LANE),
+    narrow("65.9 % narrow", {ISSUE: 80.0}, mix(LDG_E=65.9, LDG_E_128=34.1), BY_LANE,
+           expected=SILENT),
+    narrow("64 bits are wide enough", {ISSUE: 80.0}, mix(LDG_E_64=40.0, FFMA=60.0),
+           load("LDG.E.64 R0, [R2.64]", sectors=8.0, ideal=8.0), expected=SILENT),
+    narrow("shared memory alone", {LSU: 90.0}, mix(LDS=90.0, FFMA=10.0), expected=SILENT),
+    narrow("a tenth of the issue slots", {ISSUE: 80.0}, mix(LDG_E=40.0, FFMA=260.0), BY_LANE),
+    narrow("less than a tenth of them", {ISSUE: 80.0}, mix(LDG_E=40.0, FFMA=261.0), BY_LANE,
+           expected=SILENT),
+    narrow("scattered", {ISSUE: 80.0}, WORDS, STRIDED, expected=SILENT),
+    narrow("one element beside the sector", {ISSUE: 80.0}, WORDS,
+           load("LDG.E R0, [R2.64]", sectors=5.0)),
+    narrow("all lanes read one word", {ISSUE: 80.0}, WORDS, BROADCAST, expected=SILENT),
+    narrow("all lanes read the next word too", {ISSUE: 80.0}, WORDS, BROADCAST, BEFORE),
+    narrow("all lanes read a word far away", {ISSUE: 80.0}, WORDS, BROADCAST, ELSEWHERE,
+           expected=SILENT),
+    narrow("all lanes read another array", {ISSUE: 80.0}, WORDS, BROADCAST, OTHER_BASE,
+           expected=SILENT),
+)  # fmt: skip
+
+CASES = (*NARROW_ACCESS,)
