@@ -42,6 +42,8 @@ FEW_BLOCKS = 0.8
 
 MATRIX_OPCODES = ("MMA",)
 FP32_OPCODES = frozenset({"FFMA", "FADD", "FMUL", "FFMA2", "FADD2", "FMUL2"})
+# Packed halves have a pipe of their own up to compute capability 8.0 and share the FMA pipe later.
+HALF_OPCODES = frozenset({"HFMA2", "HADD2", "HMUL2"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +190,7 @@ def _really_first(kernel: Kernel, units: tuple[Utilisation, ...]) -> Utilisation
         # The whole FMA pipe takes an issue slot per instruction; its heavy half, which alone
         # executes integer multiply-add, runs at half the rate and fills at most half of them.
         fma = next((unit for unit in units if unit.metric == WHOLE_FMA), None)
-        if fma and _explains(fma, top, PIPE_FILLS_ISSUE) and _is_fp32(kernel, fma):
+        if fma and _explains(fma, top, PIPE_FILLS_ISSUE) and _fma_work(kernel, fma) != "int":
             return fma
     if top.kind in {"l1_data", "l1_front"}:
         tensor = busiest(kernel, ("tensor",))
@@ -210,10 +212,33 @@ def _resource(kernel: Kernel, unit: Utilisation) -> str:
         share = shared_memory_share(kernel)
         return "shared" if share is not None and share >= 0.5 else "l1"
     if unit.kind == "fma":
-        return "fp32" if _is_fp32(kernel, unit) else "int"
+        return _fma_work(kernel, unit)
     if unit.kind == "tensor":
         return "fp16" if runs_matrix_instructions(kernel) is False else "tensor"
     return {"alu": "int", "control": "issue"}.get(unit.kind, unit.kind)
+
+
+def _fma_work(kernel: Kernel, fma: Utilisation) -> str:
+    """Say what fills the multiply-add pipe: ``fp32``, ``fp16`` or ``int``."""
+    if _half_share_by_opcode(kernel) >= 0.5:
+        return "fp16"
+    return "fp32" if _is_fp32(kernel, fma) else "int"
+
+
+def _half_share_by_opcode(kernel: Kernel) -> float:
+    """Return the share (0..1) of half arithmetic on the pipe, 0 where the mix is unknown.
+
+    ``HFMA2.MMA`` runs beside the matrix instructions, ``HADD2.F32`` converts.
+    """
+    halves = sum(
+        n
+        for name, n in kernel.opcodes_full.items()
+        if name.split(".")[0] in HALF_OPCODES and not {"MMA", "F32"} & set(name.split(".")[1:])
+    )
+    others = sum(
+        n for name, n in kernel.opcodes.items() if name in FP32_OPCODES or name[:4] == "IMAD"
+    )
+    return halves / (halves + others) if halves else 0.0
 
 
 def _is_fp32(kernel: Kernel, fma: Utilisation) -> bool:

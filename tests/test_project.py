@@ -31,7 +31,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"model"}),
     frozenset(
         {"crew", "inputs", "metrics", "names", "output", "presence", "process", "quantity",
-         "units", "words"}
+         "sass", "units", "words"}
     ),
     frozenset(
         {"balance", "collect", "evidence", "limiter", "occupancy", "reader", "roofline", "rule",

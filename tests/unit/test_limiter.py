@@ -282,3 +282,30 @@ def test_bytes_alone_show_a_busy_memory_where_no_counter_does() -> None:
     assert bound(kernel(metrics=moved, measured={})) == "dram"
     little = PEAKS | {"dram__bytes.sum": 0.5 * peak * 1e-3}
     assert bound(kernel(metrics=little, measured={})) == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("mix", "resource"),
+    [
+        ({"HFMA2": 60.0, "FFMA": 40.0}, "fp16"),
+        ({"HFMA2": 50.0, "IMAD": 50.0}, "fp16"),
+        ({"HFMA2": 40.0, "FFMA": 60.0}, "fp32"),
+        ({"HFMA2.MMA": 90.0, "FFMA": 10.0}, "fp32"),
+        ({"HADD2.F32": 90.0, "FFMA": 10.0}, "fp32"),
+        ({"HFMA2.BF16_V2": 90.0, "HADD2": 5.0, "FFMA": 5.0}, "fp16"),
+    ],
+)
+def test_halves_on_the_multiply_add_pipe_are_halves(mix: dict[str, float], resource: str) -> None:
+    short: dict[str, float] = {}
+    for name, executed in mix.items():
+        short[name.split(".")[0]] = short.get(name.split(".")[0], 0.0) + executed
+    top = limiter(kernel({FMA: 90.0}, opcodes=short, opcodes_full=mix))
+    assert top is not None
+    assert top.resource == resource
+
+
+def test_halves_that_fill_the_issue_slots_are_named_like_floats() -> None:
+    mix = {"HFMA2": 90.0, "IADD3": 10.0}
+    top = limiter(kernel({FMA: 85.0, ISSUE: 95.0}, opcodes=mix, opcodes_full=mix))
+    assert top is not None
+    assert top.resource == "fp16"

@@ -1,0 +1,123 @@
+"""Integer and address arithmetic sets the pace."""
+
+from __future__ import annotations
+
+from kprof import estimate
+from kprof import instruction_mix as mix
+from kprof import metrics as m
+from kprof.evidence import OWN, busy, derived, measured, places, where
+from kprof.limiter import BUSY_PCT, limiter
+from kprof.model import Evidence, Finding, Kernel
+from kprof.rule import rule
+
+# Integer work by beginnings of SASS opcodes with modifiers. Moves by IMAD.MOV and IMAD.SHL are not
+# multiplications: the compiler uses the idle pipe.
+GROUPS: dict[str, tuple[str, ...]] = {
+    "moves and shifts": ("IMAD.MOV", "IMAD.SHL", "SHF", "PRMT", "SGXT", "BFE"),
+    "64-bit and high products": ("IMAD.WIDE", "IMAD.HI", "IMAD.X"),
+    "products": ("IMAD", "IMUL", "IDP", "XMAD"),
+    "additions and addresses": ("IADD", "VIADD", "LEA", "IABS"),
+    "logic": ("LOP", "PLOP", "POPC", "FLO", "BREV"),
+    "comparisons and selects": ("ISETP", "SEL", "VIMNMX", "IMNMX", "ICMP"),
+}
+INTEGER = tuple(begin for group in GROUPS.values() for begin in group)
+# An integer division by a value known only at run time: a reciprocal, conversions, high products.
+DIVIDES = (("I2F",), ("F2I",), ("MUFU.RCP",), ("IMAD.HI",))
+MOST = 0.5  # of all instructions. kprof's own, unsourced.
+# What can usually go: most of a division by a run-time value, which is about 20 instructions where
+# the multiplication form is 3, and half of products and additions. kprof's own, unsourced.
+DIVISION, ADDRESSES = 0.6, 0.5
+AVOIDABLE = ("64-bit and high products", "products", "additions and addresses")
+WIDE = 0.2  # of the integer work in 64-bit or high products. kprof's own, unsourced.
+
+
+@rule(requires=m.COVERAGE)
+def integer_bound(kernel: Kernel) -> Finding | None:
+    """## What it detects
+
+    The integer pipes (ALU, or the FMA pipe with integer multiply-adds) are the busiest unit, at least
+    60 %, and integer instructions are more than half of all that are executed.
+
+    ## Why it matters
+
+    Index arithmetic, divisions and modulo by run-time values, hashing and bit work share the issue
+    slots and pipes with the arithmetic one came for. A division by a variable is about 20
+    instructions in 32 bits and 70 or more in 64.
+
+    ## How to fix it
+
+    ```cuda
+    size_t row = i / columns, column = i % columns;          // a 64-bit division per element
+
+    unsigned row = blockIdx.y, column = blockIdx.x * blockDim.x + threadIdx.x;  // none
+    ```
+
+    32-bit indices where the size allows (`unsigned`, `int`); dimensions as template parameters, so
+    that the compiler multiplies and shifts; a grid with as many dimensions as the data; running
+    pointers and counters instead of recomputing; division by an invariant through a precomputed
+    multiplier (`cutlass::FastDivmod`, `cuda::fast_mod_div`).
+
+    ## Known problems
+
+    Hashes, sorting and cryptography are integer work by nature. So the severity is low where neither
+    a division by a run-time value nor many 64-bit products are among the instructions. It does not fire where the opcode mix is unknown: compute-bound names the pipe.
+
+    ## References
+
+    60 %: NVIDIA rule SOLBottleneck (ncu 2025.3). Strength reduction of divisions: GPA's manual
+    (docs/MANUAL.md, StrengthReduction). More than half, and what can go: kprof's own.
+    """
+    top = limiter(kernel)
+    share = mix.share(kernel, INTEGER)
+    if top is None or top.resource != "int" or top.pct < BUSY_PCT:
+        return None
+    if share is None or share <= MOST:
+        return None
+    groups, divides = mix.parts(kernel, GROUPS), divides_at_run_time(kernel)
+    avoidable = ADDRESSES * sum(groups.get(name, 0.0) for name in AVOIDABLE)
+    avoidable = max(avoidable, DIVISION if divides else 0.0)
+    speedup = estimate.gain(kernel, avoidable, {"alu", "fma", "issue", "control"})
+    known = divides or groups.get(AVOIDABLE[0], 0.0) >= WIDE
+    found = places(kernel, mix.sampled_at(INTEGER))
+    return Finding(
+        rule="integer-bound",
+        severity=estimate.severity(speedup) if known else "low",
+        confidence="high" if divides else "medium" if known else "low",
+        headline=f"Integer arithmetic sets the pace: {100 * share:.0f} % of the instructions, and its pipe is "
+        f"{top.pct:.0f} % busy" + (", with divisions by run-time values" if divides else "")
+        + where(found),
+        detail="Addresses, indices, comparisons and bit operations keep the pipe busy, not the results.",
+        estimated_speedup=speedup,
+        resource="math",
+        evidence=(
+            busy(top),
+            derived("integer share of all instructions", 100.0 * share, "%", 100.0 * MOST, OWN),
+            *_evidence(groups),
+            *measured(kernel, m.ISSUE_PCT),
+        ),
+        refuted_by="an algorithm that is integer by nature (hash, sort), or no change in time when index "
+        "arithmetic is hoisted",
+        source=found,
+        advice=(_DIVIDE, *_ADVICE) if divides else _ADVICE,
+    )  # fmt: skip
+
+
+def divides_at_run_time(kernel: Kernel) -> bool:
+    """Say whether the mix holds the sequence of an integer division by a variable."""
+    return all(
+        any(opcode.startswith(begins) for opcode in kernel.opcodes_full) for begins in DIVIDES
+    )
+
+
+_DIVIDE = "Take / and % by run-time values out: dimensions as template constants, one grid dimension per index, or a precomputed multiplier (FastDivmod)."
+_ADVICE = (
+    "Use 32-bit indices and advance pointers instead of recomputing addresses from all indices.",
+    "Move integer work that does not change in the loop out of it, and let each thread make several outputs from it.",
+)
+
+
+def _evidence(groups: dict[str, float]) -> tuple[Evidence, ...]:
+    return tuple(
+        derived(f"integer work: {name}", 100.0 * part, "%")
+        for name, part in list(groups.items())[:3]
+    )
