@@ -95,6 +95,14 @@ class DoctorReport:
     faults: tuple[str, ...] = ()
 
     @property
+    def judged(self) -> bool:
+        """Whether any check could judge; one that does not count for the purpose has, too."""
+        return any(
+            item.status not in ("unknown", "skipped") or item.remedy is not None
+            for item in self.checks
+        )
+
+    @property
     def cause(self) -> CheckResult | None:
         """The primary cause."""
         return next((item for item in self.checks if item.check == self.primary), None)

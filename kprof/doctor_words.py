@@ -40,6 +40,8 @@ STATUS: dict[Status, str] = {
 
 def headline(report: DoctorReport) -> str:
     """Say the result in one line: ``2 errors, 1 warning for profiling``."""
+    if not report.judged:
+        return "nothing could be judged"
     tally = report.tally()
     errors, warnings = tally["error"], tally["warning"]
     found = [count(errors, "error")] if errors else []

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
+from kprof.audit import form
 from kprof.errors import BadSnapshot
 
 SCHEMA = "kprof.snapshot/1"
@@ -64,12 +65,10 @@ class Facts:
         return value is None or value in ([], "")
 
     def text(self, name: str) -> str | None:
-        """Return a text; a whole number is taken as one, since versions get written so."""
+        """Return a text; a number is none, since the version 12.10 as a number is 12.1."""
         value = self._value(name)
         if isinstance(value, str):
             return value[:MAX_TEXT]
-        if isinstance(value, (int, float)) and not isinstance(value, bool):
-            return str(value)
         self._wrong(name, value, "text")
         return None
 
@@ -185,7 +184,7 @@ class Facts:
         return True, here
 
     def _wrong(self, name: str, value: Any, wanted: str) -> None:
-        if value is None:
+        if value is None or value in ([], ""):  # looked for and not there
             return
         fault = f"{self._prefix}{name} is not {wanted}"
         if fault not in self.faults and len(self.faults) < _FAULTS_KEPT:
@@ -224,7 +223,8 @@ def parse(text: str, *, path: str = "snapshot") -> Facts:
         raise BadSnapshot(
             f"{path} has no facts", hint="its key facts must be an object; see docs/doctor.md"
         )
-    return Facts(facts)
+    kept, faults = form.checked(facts)
+    return Facts(kept, faults=faults)
 
 
 def _short(error: BaseException) -> str:

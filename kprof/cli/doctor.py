@@ -6,7 +6,7 @@ import os
 import sys
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +21,8 @@ from kprof.cli.delivery import STDOUT, Destination
 from kprof.collect.target import choose_python
 from kprof.doctor_input import Snapshot
 from kprof.doctor_result import DoctorReport, result
-from kprof.errors import OutputExists
-from kprof.names import printable
+from kprof.errors import BadSnapshot, OutputExists
+from kprof.names import one_line, printable
 
 FORMATS = ("text", "html", "json", "github")
 ERRORS = 1
@@ -92,7 +92,8 @@ def doctor(
     """Find what keeps CUDA, torch or ncu from working here, and say how to fix it.
 
     The driver, toolkits, GPUs, torch and ncu are looked at and compared with each other; nothing
-    is changed. Exit status: 0 no error, 1 an error was found, 2 the audit could not be done.
+    is changed. Exit status: 0 no error, 1 an error was found, 2 the audit could not be done or
+    nothing could be judged.
     """
     settings = Settings(**given)
     _check(settings)
@@ -101,11 +102,17 @@ def doctor(
         raise click.UsageError("--matrix is text on standard output; the page has it too")
     seen = _seen(settings)
     _save(seen, settings)
+    _tell_faults(seen, settings)
     if matrix:
         click.echo(_matrix(seen, settings), nl=False)
         return
     report = result(audit(seen.facts, settings.purpose), seen.shareable)
     _deliver(report, to, settings)
+    if not report.judged:
+        raise BadSnapshot(
+            "nothing could be judged: no check has the facts that it needs",
+            hint="kprof doctor --save FILE writes them all; docs/doctor.md says how they are named",
+        )
     ctx.exit(ERRORS if report.of("error") else 0)
 
 
@@ -167,6 +174,12 @@ def _seen(settings: Settings) -> Snapshot:
     return doctor_input.look(interpreter, import_torch=settings.import_torch)
 
 
+def _tell_faults(seen: Snapshot, settings: Settings) -> None:
+    if not settings.quiet:
+        for fault in seen.facts.faults:
+            click.echo(f"Warning: in the snapshot, {one_line(fault)}: not used", err=True)
+
+
 def _save(seen: Snapshot, settings: Settings) -> None:
     if settings.save == STDOUT:
         click.echo(seen.text(), nl=False)
@@ -195,8 +208,9 @@ def _render(kind: str, report: DoctorReport, to: Destination, settings: Settings
     if kind == "text":
         from kprof import doctor_text
 
+        told = to.path is None and not settings.quiet  # on standard error
         return doctor_text.summary(
-            report,
+            replace(report, faults=()) if told else report,
             width=options.terminal_width(),
             color=to.path is None and options.colored(no_color=settings.no_color),
             verbose=settings.verbose,

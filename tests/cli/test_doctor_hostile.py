@@ -126,18 +126,57 @@ def test_windows_editors_may_have_had_it(audit: Callable[..., Result]) -> None:
     assert audit(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()).exit_code in {0, 1}
 
 
-def test_no_facts_are_no_verdict(audit: Callable[..., Result]) -> None:
-    done = audit({})
-    assert done.exit_code == 0
+@pytest.mark.parametrize("facts", [{}, {"driver": [1]}, {"gpus": 5, "os": "linux"}])
+def test_no_facts_are_no_verdict(audit: Callable[..., Result], facts: dict[str, Any]) -> None:
+    done = audit(facts)
+    assert done.exit_code == 2
+    assert done.stdout.startswith("kprof doctor: nothing could be judged\n")
     assert "nothing is known of the machine" in done.stdout
+    *_, error, hint = done.stderr.splitlines()
+    assert error.startswith("Error: nothing could be judged")
+    assert hint.startswith("Hint: ")
+    assert "Nothing could be judged." in audit(facts, "--format", "html").stdout
+    assert audit(facts, "--for", "analyze").exit_code == 2
     found = json.loads(audit({}, "--json").stdout)["checks"]
     assert {item["status"] for item in found} <= {"unknown", "skipped"}
+
+
+def test_every_fault_is_named_on_stderr_and_in_the_document(audit: Callable[..., Result]) -> None:
+    facts = json.loads(SCENARIOS[0].read_text())["facts"]
+    rubbish: dict[str, Any] = {
+        "driver": [1], "toolkits": 7, "torch": {"version": 5}, "log": {}, "packages": {"a\x1b": 1},
+        "ncu": {"chips": ["gh100", 3]}, "env": "x",
+    }  # fmt: skip
+    named = (
+        "driver is not an object", "toolkits is not a list", "torch.version is not text",
+        "log is not text", "packages.a? is not text", "ncu.chips[] is not text",
+        "env is not an object",
+    )  # fmt: skip
+    done = audit(facts | rubbish, "--json")
+    assert sorted(json.loads(done.stdout)["faults"]) == sorted(named)
+    told = [f"Warning: in the snapshot, {fault}: not used" for fault in named]
+    assert sorted(done.stderr.splitlines()[: len(named)]) == sorted(told)
+    assert "! in the snapshot" not in audit(facts | rubbish).stdout, "once is enough"
+    quiet = audit(facts | rubbish, "-q")
+    assert "Warning" not in quiet.stderr
+    assert "! in the snapshot, " in quiet.stdout
+    assert "torch 5" not in quiet.stdout
+
+
+def test_what_is_wrong_is_not_taken_for_absent(audit: Callable[..., Result]) -> None:
+    driver = {"version": "580.95.05", "modules_loaded": ["nvidia"]}
+    kinds: tuple[Any, ...] = ([], [5], [None], 5, {"a": 1})
+    status = []
+    for gpus in kinds:
+        found = json.loads(audit({"gpus": gpus, "driver": driver}, "--json").stdout)["checks"]
+        status += [item["status"] for item in found if item["check"] == "gpu.missing"]
+    assert status == ["error", "unknown", "unknown", "unknown", "unknown"]
 
 
 @pytest.mark.parametrize("levels", [5, 50, 300])
 @pytest.mark.parametrize("form", ["text", "json", "html", "github"])
 def test_deep_nesting(audit: Callable[..., Result], levels: int, form: str) -> None:
-    assert audit(deep(levels), "--format", form).exit_code in {0, 1}
+    assert audit(deep(levels), "--format", form).exit_code in {0, 1, 2}
 
 
 def places(value: Any, way: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -177,7 +216,7 @@ def test_any_part_may_be_of_any_kind(audit: Callable[..., Result], path: Path) -
     for _ in range(10):
         way, odd = chance.choice(ways), chance.choice(ODD)
         done = audit(replaced(facts, way, odd), "--json")
-        assert done.exit_code in {0, 1}
+        assert done.exit_code in {0, 1, 2}
         assert broken(done) == [], (way, odd)
 
 

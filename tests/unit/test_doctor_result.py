@@ -128,6 +128,20 @@ def test_facts_become_what_json_can_hold(value: object, kept: object) -> None:
     json.dumps(plain(value), allow_nan=False).encode()
 
 
+@pytest.mark.parametrize(
+    ("verdict", "judged"),
+    [
+        (Verdict("unknown", "not known: gpus"), False),
+        (Verdict("skipped", "this is no WSL"), False),
+        (Verdict("ok", "fine"), True),
+        (Verdict("warning", "odd"), True),
+        (Verdict("skipped", "does not matter for run: broken", (), Remedy("Mend it.")), True),
+    ],
+)
+def test_unknown_and_not_applying_is_no_judgement(verdict: Verdict, judged: bool) -> None:
+    assert result(audited((("a.b", verdict), ("c.d", Verdict("unknown", "x"))))).judged is judged
+
+
 def test_facts_nested_without_end_are_cut() -> None:
     deep: Any = "end"
     for _ in range(900):
