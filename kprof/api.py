@@ -154,17 +154,19 @@ def doctor(
 
     Raises:
         BadSnapshot: the file is no snapshot.
-        TargetNotFound: ``python`` is no program.
+        TargetNotFound: ``python`` is no program, or no Python.
     """
     from kprof import doctor_input
     from kprof.audit import audit
-    from kprof.collect.target import choose_python
+    from kprof.collect.target import check_python, choose_python
     from kprof.doctor_result import result
 
     if snapshot is not None:
         seen = doctor_input.load(snapshot)
     else:
         interpreter = choose_python(python, os.environ)[0] if python else sys.executable
+        if python:
+            check_python(interpreter)
         seen = doctor_input.look(interpreter, import_torch=import_torch)
     report = result(audit(seen.facts, purpose), seen.shareable)
     return Checkup(**{f.name: getattr(report, f.name) for f in dataclasses.fields(report)})

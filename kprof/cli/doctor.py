@@ -18,7 +18,7 @@ from kprof.audit import audit
 from kprof.audit.verdict import PURPOSES, Purpose
 from kprof.cli import delivery, options
 from kprof.cli.delivery import STDOUT, Destination
-from kprof.collect.target import choose_python
+from kprof.collect.target import check_python, choose_python
 from kprof.doctor_input import Snapshot
 from kprof.doctor_result import DoctorReport, result
 from kprof.errors import BadSnapshot, OutputExists
@@ -169,6 +169,8 @@ def _seen(settings: Settings) -> Snapshot:
     if settings.source is not None:
         return doctor_input.load(settings.source)
     interpreter, why = choose_python(settings.python, os.environ)
+    if settings.python is not None:
+        check_python(interpreter)
     if not settings.quiet:
         click.echo(f"python: {printable(interpreter)} ({why})", err=True)
     return doctor_input.look(interpreter, import_torch=settings.import_torch)

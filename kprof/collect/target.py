@@ -13,6 +13,7 @@ from pathlib import Path
 
 from kprof import presence, process
 from kprof.errors import TargetNotFound
+from kprof.names import one_line
 
 _IMPORT_TIMEOUT_S = 20.0
 # Looks for the module's outermost package only: finding a submodule would import the package,
@@ -21,6 +22,9 @@ _FIND_MODULE = (
     "import importlib.util, sys; "
     "sys.exit(importlib.util.find_spec(sys.argv[1].partition('.')[0]) is None)"
 )
+# Said only by a program that computes it: echo gives back the text.
+_SAY_VERSION = "import sys; print('kprof', sys.version_info[0], sep='-python-')"
+_VERSION = re.compile(rb"^kprof-python-\d+\s*$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +102,26 @@ def choose_python(explicit: str | None, environ: Mapping[str, str]) -> tuple[str
     if found is not None:
         return found, "python3 on PATH"
     return sys.executable, "kprof's own"
+
+
+def check_python(name: str) -> None:
+    """Refuse a program that does not answer as a Python; one too slow to answer passes.
+
+    Raises:
+        TargetNotFound: it is none, or cannot be started.
+    """
+    hint = "name a python program, such as .venv/bin/python"
+    try:
+        done = process.run([name, "-c", _SAY_VERSION], timeout_s=_IMPORT_TIMEOUT_S)
+    except OSError as error:
+        raise TargetNotFound(
+            f"--python {name} cannot be started: {error.strerror or error}", hint=hint
+        ) from error
+    if done.timed_out or _VERSION.search(done.stdout):
+        return
+    lines = done.stderr.decode(errors="replace").strip().splitlines()
+    said = f": it says {one_line(lines[-1])[:100]}" if lines else ""
+    raise TargetNotFound(f"--python {name} is not a Python{said}", hint=hint)
 
 
 def short_name(text: str) -> str:

@@ -223,6 +223,7 @@ def test_the_matrix_says_where_the_machine_stands() -> None:
         (["--from", str(BROKEN), "--python", "python3"], "--python looks at this machine"),
         (["--from", str(BROKEN), "--import-torch"], "--import-torch looks at this machine"),
         (["--python", "nopython"], "--python nopython is not an executable file"),
+        (["--python", "/bin/ls"], "--python /bin/ls is not a Python: it says "),
         (["--from", str(BROKEN), "--json", "--format", "text"], "exclude each other"),
         (["--from", str(BROKEN), "--format", "csv"], "'csv' is not one of text, html"),
         (["--from", str(BROKEN), "-o", "x.csv"], "an audit is written as text, html"),

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kprof.collect.target import choose_python, resolve, short_name
+from kprof.collect.target import check_python, choose_python, resolve, short_name
 from kprof.errors import TargetNotFound
 
 PYTHON = sys.executable
@@ -112,6 +112,33 @@ def test_python_rule_in_order(tmp_path: Path) -> None:
 def test_missing_python() -> None:
     with pytest.raises(TargetNotFound, match="--python nopython"):
         choose_python("nopython", dict(os.environ))
+
+
+def test_a_python_answers_as_one() -> None:
+    check_python(sys.executable)
+    shim = executable("shim", f'#!/bin/sh\necho hello\nexec {sys.executable} "$@"\n')
+    check_python(str(shim.absolute()))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("#!/bin/sh\necho cannot open -c >&2\nexit 2\n", "is not a Python: it says cannot open -c"),
+        ('#!/bin/sh\necho "$@"\n', "is not a Python$"),
+        ("#!/bin/sh\n", "is not a Python$"),
+        ("#!/no/such/interpreter\n", "cannot be started: No such file"),
+        ("no program", "cannot be started: "),
+    ],
+)
+def test_what_is_no_python(text: str, said: str) -> None:
+    with pytest.raises(TargetNotFound, match=said) as caught:
+        check_python(f"./{executable('other', text).name}")
+    assert "python program" in (caught.value.hint or "")
+
+
+def test_a_python_that_is_too_slow_is_left_to_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kprof.collect.target._IMPORT_TIMEOUT_S", 0.2)
+    check_python(str(executable("slow", "#!/bin/sh\nsleep 30\n").absolute()))
 
 
 @pytest.mark.parametrize(
