@@ -72,6 +72,17 @@ def fitting(facts: Facts) -> tuple[str, str] | None:
     )
 
 
+def builds_of_cuda(facts: Facts, major: int) -> list[tuple[str, str]]:
+    """Return the builds of the installed release for a CUDA major version that run here.
+
+    What the driver's own CUDA covers comes first.
+    """
+    current = matrix.torch_release(facts.text("torch.version") or "")
+    found = _fitting(facts, current.version) if current else []
+    wanted = [one for one in found if (matrix.cuda_of(one[1]) or "").startswith(f"{major}.")]
+    return sorted(wanted, key=lambda one: _newer_than_driver(facts, one[1]))
+
+
 def _newer_than_driver(facts: Facts, variant: str) -> bool:
     cuda, have = derive.release(matrix.cuda_of(variant)), derive.driver_cuda(facts)
     return cuda is not None and have is not None and cuda > have

@@ -517,7 +517,11 @@ def test_the_other_interpreter_is_named_quoted() -> None:
 
 
 def test_the_package_to_rebuild_is_named_only_if_it_is_a_name() -> None:
-    facts = machine(torch=CU130, extensions=[{"package": "--index-url=http://x", "cuda": "12.8"}])
+    facts = machine(
+        torch=CU130,
+        nvcc={"path": "/usr/local/cuda/bin/nvcc", "version": "13.0"},
+        extensions=[{"package": "--index-url=http://x", "cuda": "12.8"}],
+    )
     assert command("torch.ext_cuda_major_mismatch", facts).endswith("--no-binary PACKAGE PACKAGE")
 
 

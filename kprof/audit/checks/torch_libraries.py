@@ -6,7 +6,7 @@ import re
 import shlex
 from pathlib import PurePosixPath
 
-from kprof.audit import derive, matrix, remedies
+from kprof.audit import derive, extension_install, matrix, remedies
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.references import rule
 from kprof.audit.search_path import without
@@ -39,8 +39,6 @@ _ABI_SOURCE = (
     "torch, C++ extensions: an extension is built against one release "
     "<https://docs.pytorch.org/docs/stable/cpp_extension.html>"
 )
-_PACKAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,60}")
-_COMPANIONS = ("torchvision", "torchaudio", "torchtext", "torchcodec")
 
 
 @check(
@@ -154,18 +152,18 @@ def ext_cuda_major_mismatch(facts: Facts) -> Verdict:
     wanted = _wanted_major(line)
     wrong = _wrong_extensions(facts, cuda)
     if wrong:
-        names = ", ".join(f"{name} (CUDA {version})" for name, version in wrong[:4])
+        names = ", ".join(f"{name} (CUDA {built[0]}.{built[1]})" for name, built in wrong[:4])
         have = f"CUDA {cuda[0]}.{cuda[1]}" if cuda else "another CUDA"
         message = f"built for another CUDA major version than torch ({have}): {names}"
-        return _mismatch(facts, message, wrong[0][0], line)
+        return _mismatch(facts, message, extension_install.together(facts, *wrong[0]), line)
     if wanted is not None and (cuda is None or wanted != cuda[0]):
         have = f"torch is built for CUDA {cuda[0]}" if cuda else "torch brought another one"
         message = f"an extension needs the CUDA {wanted} runtime, which is not there: {have}"
-        return _mismatch(facts, message, None, line)
+        return _mismatch(facts, message, extension_install.together(facts, None, (wanted, 0)), line)
     companion = derive.logged(facts, _COMPANION_LOGGED)
     if companion:
         message = "torch and a package built beside it have different CUDA versions"
-        return _mismatch(facts, message, None, companion)
+        return _mismatch(facts, message, extension_install.from_source(facts, None), companion)
     return _extensions_fit(facts, cuda)
 
 
@@ -185,27 +183,29 @@ def _wanted_major(line: str | None) -> int | None:
     return int(found[1]) if found else None
 
 
-def _wrong_extensions(facts: Facts, cuda: tuple[int, int] | None) -> list[tuple[str, str]]:
+def _wrong_extensions(
+    facts: Facts, cuda: tuple[int, int] | None
+) -> list[tuple[str, tuple[int, int]]]:
     if cuda is None:
         return []
     found = []
     for extension in facts.items("extensions") or ():
         name, version = extension.text("package"), derive.release(extension.text("cuda"))
         if name and version and version[0] != cuda[0]:
-            found.append((derive.brief(name, 40), f"{version[0]}.{version[1]}"))
+            found.append((derive.brief(name, 40), (version[0], version[1])))
     return found + _wrong_companions(facts, cuda)
 
 
-def _wrong_companions(facts: Facts, cuda: tuple[int, int]) -> list[tuple[str, str]]:
+def _wrong_companions(facts: Facts, cuda: tuple[int, int]) -> list[tuple[str, tuple[int, int]]]:
     found = []
-    for name in _COMPANIONS:
+    for name in extension_install.COMPANIONS:
         built = re.search(r"\+cu(\d{2})(\d)\b", (facts.text(f"packages.{name}") or "")[:100])
         if built and int(built[1]) != cuda[0]:
-            found.append((name, f"{built[1]}.{built[2]}"))
+            found.append((name, (int(built[1]), int(built[2]))))
     return found
 
 
-def _mismatch(facts: Facts, message: str, package: str | None, line: str | None) -> Verdict:
+def _mismatch(facts: Facts, message: str, remedy: Remedy, line: str | None) -> Verdict:
     return Verdict(
         "error",
         message,
@@ -213,29 +213,8 @@ def _mismatch(facts: Facts, message: str, package: str | None, line: str | None)
             *derive.values(facts, "torch.version", "torch.cuda", "extensions", "packages"),
             *([line] if line else ()),
         ),
-        _rebuild(facts, package),
+        remedy,
         rule("wheels_layout"),
-    )
-
-
-def _rebuild(facts: Facts, package: str | None) -> Remedy:
-    cuda = derive.torch_cuda(facts)
-    build = f"CUDA {cuda[0]} (torch {facts.text('torch.version')})" if cuda else "torch's CUDA"
-    advice = f"Install a build of it for {derive.brief(build, 60)}, or build it against this torch"
-    python = remedies.python(facts)
-    if package in _COMPANIONS and cuda:
-        index = matrix.index_url(f"cu{cuda[0]}{cuda[1]}")
-        command = (
-            f"{python} -m pip install --force-reinstall --no-deps {package} --index-url {index}"
-        )
-        return Remedy(advice, (command,))
-    name = package if package and _PACKAGE.fullmatch(package) else "PACKAGE"
-    return Remedy(
-        advice,
-        (
-            f"{python} -m pip install --force-reinstall --no-deps --no-build-isolation "
-            f"--no-binary {name} {name}",
-        ),
     )
 
 
@@ -261,6 +240,6 @@ def ext_abi_mismatch(facts: Facts) -> Verdict:
         "error",
         f"the extension {name}was built for another release of torch{mine}",
         (*derive.values(facts, "torch.version", "packages"), line),
-        _rebuild(facts, None),
+        extension_install.from_source(facts, None),
         _ABI_SOURCE,
     )
