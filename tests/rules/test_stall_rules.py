@@ -7,10 +7,12 @@ import pytest
 from kprof import stall_rule
 from kprof.model import Finding, Kernel
 from kprof.rule import registry
-from tests.kernels import ISSUE, kernel
-from tests.rules.stall_cases import stalled
+from tests.kernels import ELIGIBLE, ISSUE, kernel, sampled
+from tests.rules.atomic_cases import atomics, reductions
+from tests.rules.stall_cases import ONE_WAVE, looping, stalled
 
 RULES = {item.name: item for item in registry()}
+ACHIEVED = "sm__warps_active.avg.pct_of_peak_sustained_active"
 ISSUED = "smsp__issue_active.avg.per_cycle_active"
 
 
@@ -53,6 +55,87 @@ def test_barrier_stalls_names_the_loads_that_the_slow_warp_waits_for(
     metrics = stalled(share, "long_scoreboard", ("barrier",))
     found = said("barrier-stalls", kernel(metrics=metrics))
     assert sum("wait for loads" in text for text in found.advice) == more
+
+
+# --- dependencies ------------------------------------------------------------------------------
+
+
+def test_dependency_stalls_advises_for_its_two_largest_reasons() -> None:
+    shares = sampled(math_pipe_throttle=500.0, wait=300.0, short_scoreboard=200.0)
+    found = said("dependency-stalls", kernel(metrics=shares | {ELIGIBLE: 0.2}))
+    assert [text.split()[0] for text in found.advice] == ["Mix", "Give"]
+
+
+@pytest.mark.parametrize(("occupancy", "more"), [(49.9, 1), (50.0, 0)])
+def test_dependency_stalls_advises_more_warps_where_there_are_few(
+    occupancy: float, more: int
+) -> None:
+    metrics = stalled(0.6, "wait", ("drain",)) | {ELIGIBLE: 0.2, ACHIEVED: occupancy}
+    found = said("dependency-stalls", kernel(metrics=metrics))
+    assert sum("more warps" in text for text in found.advice) == more
+
+
+# --- fences ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("opcode", "scope", "advice"),
+    [
+        ("MEMBAR.SC.SYS", "the whole system", "__threadfence_system()"),
+        ("MEMBAR.SC.GPU", "the GPU", "__threadfence_block()"),
+        ("MEMBAR.ALL.CTA", "the block", None),
+    ],
+)
+def test_memory_fence_stalls_names_the_widest_scope(
+    opcode: str, scope: str, advice: str | None
+) -> None:
+    executed = {opcode: 1200.0, "MEMBAR.ALL.CTA": 1200.0, "CCTL.IVALL": 5.0}
+    found = said(
+        "memory-fence-stalls", kernel(metrics=stalled(0.6, "membar"), opcodes_full=executed)
+    )
+    assert f"1,200 fences over {scope}" in found.detail
+    assert any(item.metric == f"fences over {scope}" for item in found.evidence)
+    assert any(advice in text for text in found.advice) if advice else len(found.advice) == 2
+
+
+def test_memory_fence_stalls_says_nothing_of_scopes_it_does_not_know() -> None:
+    found = said("memory-fence-stalls", kernel(metrics=stalled(0.6, "membar")))
+    assert "fences over" not in found.detail
+
+
+# --- instruction cache -------------------------------------------------------------------------
+
+
+def test_instruction_cache_misses_counts_waves_and_trips() -> None:
+    metrics = ONE_WAVE | {"launch__waves_per_multiprocessor": 2.5}
+    found = said("instruction-cache-misses", kernel(metrics=metrics, instructions=looping(3.0)))
+    (passes,) = (item for item in found.evidence if item.metric.startswith("passes"))
+    assert passes.value == pytest.approx(7.5)
+
+
+def test_instruction_cache_misses_is_silent_where_the_waves_are_unknown() -> None:
+    metrics = {name: value for name, value in ONE_WAVE.items() if "waves" not in name}
+    item = kernel(metrics=metrics, instructions=looping(9.0))
+    assert RULES["instruction-cache-misses"].check(item) is None
+
+
+# --- atomics -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("sectors", "proof"), [(10.0, 1), (40.0, 0)])
+def test_atomic_contention_says_how_many_threads_share_a_sector(sectors: float, proof: int) -> None:
+    item = kernel(metrics=atomics(1.0), instructions=reductions(sectors))
+    found = said("atomic-contention", item)
+    assert found.detail.count("update the same 32 bytes") == proof
+    assert any(place.sass and "RED" in place.sass for place in found.source)
+    assert found.resource == "l2"
+
+
+def test_atomic_contention_gains_at_best_all_waiting_for_memory() -> None:
+    gain = said("atomic-contention", kernel(metrics=atomics(1.0))).estimated_speedup
+    assert gain is not None
+    assert gain.high == pytest.approx(1.0 / (1.0 - 0.9 * 0.95))
+    assert gain.low == pytest.approx(1.0 / (1.0 - 0.7 * 0.5 * 0.95))
 
 
 # --- the estimate ------------------------------------------------------------------------------

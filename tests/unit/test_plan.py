@@ -18,7 +18,8 @@ FLOAT_COUNTER = "smsp__sass_thread_inst_executed_op_"
 def missing(planned: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
     """Return what rules lack in a report of these metrics and of what ncu gives for nothing."""
     assert {opcodes.THREAD_OPCODES, accesses.WARP_OPCODES} <= set(planned)
-    read = dict.fromkeys(planned, 1.0) | opcodes.totals({"FFMA": 1.0})
+    mix = {"FFMA": 1.0}
+    read = dict.fromkeys(planned, 1.0) | opcodes.totals(mix) | opcodes.atomics(mix)
     read |= accesses.totals({"LDG.E": 1.0})
     stalls = {m.SAMPLED_STALL_NOT_ISSUED.format(reason): 1.0 for reason in m.STALL_REASONS}
     free = {

@@ -88,7 +88,7 @@ def test_a_sample_says_what_it_is_and_checks_itself(sample: samples.Sample) -> N
     assert sample.arguments.startswith("[")
     assert sample.expect
     launches = [line for line in sample.source.splitlines() if "<<<" in line]
-    shared = re.search(r"return \w+_and_check\(", sample.source)
+    shared = re.search(r"return \w+_and_check(<\w+>)?\(", sample.source)
     assert len(launches) == (0 if shared else 1), "one launch, or that of the shared header"
     if launches:
         assert "CUDA_CHECK_LAUNCH();" in sample.source
