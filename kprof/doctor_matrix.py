@@ -152,23 +152,31 @@ def _gpus(standing: Standing, every: bool) -> Section:
         "What this GPU needs" if any(row.here for row in rows) else "What each GPU needs",
         ("GPU", "cc", "CUDA", "driver", "modules", "ncu", "ncu here"),
         tuple(map(_gpu, rows or standing.gpus)),
+        "ncu by 2026.1: the list of 2026.1 has it; when it came is not written down.",
         left=len(standing.gpus) - len(rows) if rows else 0,
     )
 
 
 def _gpu(row: GpuRow) -> Row:
     names = ", ".join(row.here) or row.name
-    ncu = "none" if row.ncu_never else _span(row.ncu_first, row.ncu_dropped, "before")
     cells = (
         names,
         row.capability,
         _span(row.first_cuda, row.last_cuda),
         _span(row.first_branch, row.last_branch),
         row.modules,
-        ncu,
+        _ncu(row),
         row.ncu_here,
     )
     return Row(_told(cells), bool(row.here))
+
+
+def _ncu(row: GpuRow) -> str | None:
+    if row.ncu_never:
+        return "none"
+    if row.ncu_first is None and row.ncu_dropped is None and row.ncu_listed:
+        return f"by {row.ncu_listed}"  # an earlier one may do, too
+    return _span(row.ncu_first, row.ncu_dropped, "before")
 
 
 def _builds(standing: Standing, every: bool) -> Section:

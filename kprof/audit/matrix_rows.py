@@ -114,7 +114,8 @@ class GpuRow:
         first_branch: the driver branch of that first toolkit, None before the table begins.
         last_branch: the last driver branch, None while the newest drives it.
         modules: the kernel modules it takes: ``open``, ``proprietary`` or ``either``.
-        ncu_first: the Nsight Compute it needs at least.
+        ncu_first: the Nsight Compute it needs at least, None where that is not sourced.
+        ncu_listed: one whose list has it, where the first that has is not sourced.
         ncu_dropped: the one that no longer profiles it, None while the newest does.
         ncu_never: whether no Nsight Compute ever did.
         ncu_here: whether the ncu here profiles it.
@@ -130,6 +131,7 @@ class GpuRow:
     last_branch: int | None
     modules: str | None
     ncu_first: str | None
+    ncu_listed: str | None
     ncu_dropped: str | None
     ncu_never: bool
     ncu_here: Answer

@@ -38,7 +38,10 @@ def install_ncu(facts: Facts, devices: Sequence[Device] | None = None) -> Remedy
         facts: the snapshot.
         devices: the GPUs that it must know, None for those of the machine.
     """
-    version = suitable(facts, known_devices(facts) if devices is None else devices)
+    devices = known_devices(facts) if devices is None else devices
+    version = suitable(facts, devices)
+    if version is None and any(map(_beyond_reach, devices)):
+        return _without_ncu(devices)
     name = f"Nsight Compute {version}" if version else "Nsight Compute"
     advice = f"Install {name} ({DOWNLOAD}); several versions can stand side by side"
     if facts.text("python.environment") == "conda":
@@ -66,6 +69,29 @@ def suitable(facts: Facts, devices: Sequence[Device]) -> str | None:
     if belongs:
         return str(belongs[-1])
     return str(fits[0][1]) if fits else None
+
+
+def _beyond_reach(device: Device) -> bool:
+    """Say whether no ncu of the toolkits of today profiles a GPU: none does, or none does now."""
+    ends = (matrix.ncu_never(device.capability), matrix.ncu_dropped(device.capability))
+    return any(one is not None and one.certain for one in ends)
+
+
+def _without_ncu(devices: Sequence[Device]) -> Remedy:
+    """Return what is left for a GPU that no current ncu profiles.
+
+    Source: CUDA Profiler User's Guide, nvprof is for devices before compute capability 8.0 and
+    part of the toolkits up to CUDA 12
+    <https://docs.nvidia.com/cuda/archive/12.9.1/profiler-users-guide/index.html>.
+    """
+    device = next(one for one in devices if _beyond_reach(one))
+    dropped = matrix.ncu_dropped(device.capability)
+    which = f"No Nsight Compute from {dropped.value} on" if dropped else "No Nsight Compute"
+    return Remedy(
+        f"{which} profiles {device}. Profile on a newer GPU (Turing or later), or use nvprof of a "
+        "toolkit up to CUDA 12 on this one; kprof reads reports of Nsight Compute only",
+        ("nvprof --print-gpu-trace TARGET",),
+    )
 
 
 def _profiles(version: str, device: Device) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -85,11 +86,23 @@ def ncu_supports(ncu_version: str, capability: Capability, chip: str | None = No
 
 
 def ncu_needed_for(capability: Capability, chip: str | None = None) -> Fact | None:
-    """Return the ncu that a GPU needs at least, ``"2025.1"`` for 10.0.
+    """Return the ncu that a GPU needs at least, ``"2025.1"`` for 10.0; None where not sourced.
 
     Without the chip it is the one that the first chip of the capability needs.
     """
-    known = [row for row in _rows(capability, chip) if "first" in row]
+    return _earliest(row for row in _rows(capability, chip) if not row.get("listed"))
+
+
+def ncu_listed_in(capability: Capability, chip: str | None = None) -> Fact | None:
+    """Return an ncu whose list has a GPU, where the first one that has is not sourced.
+
+    ``"2026.1"`` for 12.1: an earlier one may profile it too.
+    """
+    return _earliest(row for row in _rows(capability, chip) if row.get("listed"))
+
+
+def _earliest(rows: Iterable[table.Row]) -> Fact | None:
+    known = [row for row in rows if "first" in row]
     return table.fact(min(known, key=lambda row: Version(row["first"])), "first") if known else None
 
 

@@ -191,6 +191,7 @@ def _gpu(known: matrix.Architecture, machine: Machine) -> GpuRow:
         last_branch=None if known.tegra else _number(matrix.last_branch(known.generation)),
         modules=None if known.tegra else _text(matrix.modules_needed(known.generation)),
         ncu_first=_text(matrix.ncu_needed_for(known.capability, chips[0])),
+        ncu_listed=_text(matrix.ncu_listed_in(known.capability, chips[0])),
         ncu_dropped=_text(matrix.ncu_dropped(known.capability)),
         ncu_never=_value(matrix.ncu_never(known.capability)) is True,
         ncu_here=_every(ncu),

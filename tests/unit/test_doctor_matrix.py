@@ -82,3 +82,11 @@ def test_names_from_a_snapshot_steer_nothing() -> None:
     shown = matrix_text(standing(Facts(facts)), width=200)
     assert all(line.isprintable() for line in shown.splitlines())
     assert "[red]x[/red]" in shown
+
+
+def test_an_ncu_that_lists_a_gpu_is_not_shown_as_the_first() -> None:
+    section = next(one for one in sections(NOTHING, every=True) if "ncu here" in one.heads)
+    column, capability = section.heads.index("ncu"), section.heads.index("cc")
+    shown = {row.cells[capability]: row.cells[column] for row in section.rows}
+    assert (shown["12.1"], shown["10.3"], shown["11.0"]) == ("by 2026.1",) * 3
+    assert (shown["9.0"], shown["7.0"]) == ("2022.3 on", "before 2025.1")

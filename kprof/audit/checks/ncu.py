@@ -6,7 +6,7 @@ import dataclasses
 import re
 
 from kprof.audit import derive, matrix, remedies, said
-from kprof.audit.devices import Device, need_devices
+from kprof.audit.devices import Device, devices, need_devices
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.ncu_install import install_ncu, other_install
 from kprof.audit.references import rule
@@ -100,7 +100,7 @@ def chip_unsupported(facts: Facts) -> Verdict:
         return skipped("there is no ncu")
     version = facts.text("ncu.version")
     if line is not None:
-        return _refuses(facts, "error", None, version, line)
+        return _refuses(facts, "error", _only_device(facts), version, line)
     found = need_devices(facts)
     if version is None and not facts.texts("ncu.chips"):
         raise Unknown("ncu.version")
@@ -164,33 +164,48 @@ def _refuses(
     facts: Facts, status: Status, device: Device | None, version: str | None, line: str | None
 ) -> Verdict:
     name = f"ncu {derive.brief(version, 20)}" if version else "this ncu"
-    gpu = str(device) if device else _first_gpu(facts)
-    capability = device.capability if device else None
+    gpu = str(device or next(iter(devices(facts)), "this GPU"))
     return Verdict(
         status,
-        f"{name} does not profile {gpu}{_since(capability, version)}",
+        f"{name} does not profile {gpu}{_since(device, version)}",
         (*derive.values(facts, "ncu", "gpus"), *([line] if line else ())),
         _matching(facts, device),
         said.source("ncu.chip_unsupported"),
     )
 
 
-def _first_gpu(facts: Facts) -> str:
-    try:
-        return str(need_devices(facts)[0])
-    except Unknown:
-        return "this GPU"
+def _only_device(facts: Facts) -> Device | None:
+    found = devices(facts)
+    return found[0] if len(found) == 1 else None
 
 
-def _since(capability: matrix.Capability | None, version: str | None) -> str:
-    if capability is None:
+def _since(device: Device | None, version: str | None) -> str:
+    """Return since when, or until when, an ncu does; "" where that contradicts or is not known."""
+    if device is None:
         return ""
-    dropped, needed = matrix.ncu_dropped(capability), matrix.ncu_needed_for(capability)
-    have = derive.release(version)
+    if _true(matrix.ncu_never(device.capability)):
+        return ": none does"
+    dropped, have = matrix.ncu_dropped(device.capability), derive.release(version)
     gone = derive.release(dropped.value) if dropped and dropped.certain else None
     if dropped and have and gone and have >= gone:
-        return f": it was supported up to before {dropped.value}"
-    return f": {needed.value} is the first that does" if needed and needed.certain else ""
+        return f": the last that did came before {dropped.value}"
+    return _first(device, have)
+
+
+def _first(device: Device, have: tuple[int, ...] | None) -> str:
+    needed = matrix.ncu_needed_for(device.capability, device.chip)
+    listed = matrix.ncu_listed_in(device.capability, device.chip)
+    known = needed or listed
+    if known is None or not known.certain or (have and have >= (derive.release(known.value) or ())):
+        return ""
+    chip = f" {device.chip.upper()}" if device.chip else ""
+    return f": {known.value} is the first that knows{chip or ' it'}" if needed else (
+        f": {known.value} does"
+    )  # fmt: skip
+
+
+def _true(fact: matrix.Fact | None) -> bool:
+    return fact is not None and fact.certain and fact.value is True
 
 
 def _matching(facts: Facts, device: Device | None) -> Remedy:
