@@ -38,8 +38,20 @@ class Destination:
     force: bool = False
 
 
-def destination(formats: tuple[str, ...] | None, path: str | None, *, force: bool) -> Destination:
+def destination(
+    formats: tuple[str, ...] | None,
+    path: str | None,
+    *,
+    force: bool,
+    known: Iterable[str] = tuple(output.SUFFIXES),
+) -> Destination:
     """Understand ``--format`` and ``-o`` together.
+
+    Args:
+        formats: what ``--format`` says.
+        path: what ``-o`` says.
+        force: whether to overwrite.
+        known: the formats there are, for messages.
 
     Raises:
         click.UsageError: they do not go together.
@@ -52,7 +64,7 @@ def destination(formats: tuple[str, ...] | None, path: str | None, *, force: boo
         if presence.exists(target) and not force:
             output.check_free(target)
         return Destination(formats or IN_A_DIRECTORY, target, directory=True, force=force)
-    chosen = formats or _by_suffix(target)
+    chosen = formats or _by_suffix(target, known)
     output.check_free(target, force=force)
     return Destination(chosen, target, force=force)
 
@@ -177,12 +189,12 @@ def _is_directory(path: str, formats: tuple[str, ...] | None) -> bool:
     return formats is None and not Path(path).suffix and not presence.exists(path)
 
 
-def _by_suffix(path: Path) -> tuple[str, ...]:
+def _by_suffix(path: Path, known: Iterable[str]) -> tuple[str, ...]:
     name = output.format_of(path)
     if name is None:
-        known = ", ".join(output.SUFFIXES.values())
+        suffixes = ", ".join(output.SUFFIXES[kind] for kind in known)
         raise click.UsageError(
-            f"the suffix of {path} says no format: use one of {known}, or --format"
+            f"the suffix of {path} says no format: use one of {suffixes}, or --format"
         )
     return (name,)
 

@@ -142,7 +142,7 @@ def _check(settings: Settings) -> None:
 def _destination(
     formats: tuple[str, ...] | None, path: str | None, settings: Settings
 ) -> Destination:
-    to = delivery.destination(formats, path, force=settings.force)
+    to = delivery.destination(formats, path, force=settings.force, known=FORMATS)
     unknown = [name for name in to.formats if name not in FORMATS]
     if unknown:
         raise click.UsageError(f"an audit is written as {', '.join(FORMATS)}, not {unknown[0]}")

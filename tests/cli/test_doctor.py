@@ -226,6 +226,10 @@ def test_the_matrix_says_where_the_machine_stands() -> None:
         (["--python", "/bin/ls"], "--python /bin/ls is not a Python: it says "),
         (["--from", str(BROKEN), "--json", "--format", "text"], "exclude each other"),
         (["--from", str(BROKEN), "--format", "csv"], "'csv' is not one of text, html"),
+        (
+            ["--from", str(BROKEN), "-o", "x.xyz"],
+            "use one of .txt, .html, .json, .github, or --form",
+        ),
         (["--from", str(BROKEN), "-o", "x.csv"], "an audit is written as text, html"),
         (["--from", str(BROKEN), "--format", "text,json"], "several formats need a directory"),
         (["--from", str(BROKEN), "--html", "-"], "--html needs a file"),
