@@ -14,12 +14,14 @@ from rich.text import Text
 from kprof.doubts import doubts
 from kprof.model import Evidence, Finding, KernelReport, Place
 from kprof.names import one_line, short
+from kprof.producer import loads
 from kprof.ranking import Group
 from kprof.survey_text import timing
 from kprof.units import count, quantity, share
 from kprof.words import gain, standing, unexplained, verdict
 
 EVIDENCE = 3
+WAITED_FOR = 2  # loads that the first place waits for
 
 _STYLES = {"high": "bold red", "medium": "yellow", "low": "cyan", "info": "dim"}
 
@@ -82,12 +84,20 @@ def _labelled(finding: Finding, verbose: int) -> Iterator[tuple[str, str]]:
         yield "evidence", "; ".join(_evidence(item) for item in shown)
     for place in finding.source if verbose else finding.source[:1]:
         yield "at", _place(place)
+    for place in _loads(finding, verbose):
+        yield "waits for", _place(place)
     for advice in finding.advice if verbose else finding.advice[:1]:
         yield "fix", advice
     if verbose:
         yield "sure", f"{finding.confidence} confidence; wrong if: {finding.refuted_by}"
     if finding.kernels:
         yield "kernels", ", ".join(f"#{index}" for index in finding.kernels)
+
+
+def _loads(finding: Finding, verbose: int) -> tuple[Place, ...]:
+    """Return the loads that are waited for: those of the first place, or all when verbose."""
+    found = loads(finding.waits if verbose else finding.waits[:1])
+    return found if verbose else found[:WAITED_FOR]
 
 
 def _evidence(item: Evidence) -> str:

@@ -6,8 +6,10 @@ issued another warp cost no time (Nsight Compute Profiling Guide, "Warp sampling
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from kprof import metrics as m
-from kprof.model import Kernel
+from kprof.model import Instruction, Kernel
 
 # Not stalls: the warp was issuing, or could have.
 NOT_STALLS = frozenset({"selected", "not_selected"})
@@ -34,6 +36,21 @@ def stalls(kernel: Kernel) -> dict[str, float]:
 def top_stall(kernel: Kernel) -> tuple[str, float] | None:
     """Return the largest stall reason and its share, None without data."""
     return next(iter(stalls(kernel).items()), None)
+
+
+def samples_at(kernel: Kernel, reason: str) -> Callable[[Instruction], float]:
+    """Return what counts the samples of a stall reason at an instruction.
+
+    Args:
+        kernel: its report has samples without an issue, or only all of them.
+        reason: ncu's name; where it goes by two, either.
+    """
+    names = [name for name in m.STALL_REASONS if _SPELLING.get(name, name) == reason] or [reason]
+    costly = [m.SAMPLED_STALL_NOT_ISSUED.format(name) for name in names]
+    every = [m.SAMPLED_STALL.format(name) for name in names]
+    told_apart = any(name in kernel.metrics for name in costly)
+    chosen = costly if told_apart else every
+    return lambda row: max(row.values.get(name, 0.0) for name in chosen)
 
 
 def _amounts(kernel: Kernel, form: str) -> dict[str, float]:

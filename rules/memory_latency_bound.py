@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from kprof import estimate
 from kprof import metrics as m
-from kprof.evidence import busy, derived, measured, places, where
+from kprof.evidence import busy, derived, measured, places
 from kprof.limiter import BUSY_PCT, covers_every_level, is_too_small, limiter
-from kprof.model import Finding, Instruction, Kernel, Speedup
+from kprof.model import Finding, Kernel, Speedup
+from kprof.producer import LONG, told, waits
 from kprof.rule import rule
-from kprof.stalls import stalls, top_stall
+from kprof.stalls import samples_at, stalls, top_stall
 
 STALL_SHARE = 0.3  # NVIDIA rule CPIStall, ncu 2025.3
-SAMPLES = m.SAMPLED_STALL_NOT_ISSUED.format("long_scoreboard")
 
 
 @rule(requires=[*m.COVERAGE, m.LONG_SCOREBOARD])
@@ -36,7 +36,8 @@ def memory_latency_bound(kernel: Kernel) -> Finding | None:
 
     ## Known problems
 
-    The stall is booked on the instruction that needs the value, not on the load: look upstream.
+    The stall is booked on the instruction that needs the value. The load it waits for is found by
+    following the registers back; where several may be meant, each is listed with its likely share.
     Launches too small for the GPU are left to grid-too-small.
 
     ## References
@@ -48,14 +49,14 @@ def memory_latency_bound(kernel: Kernel) -> Finding | None:
         return None
     if top.pct >= BUSY_PCT or stall[0] != "long_scoreboard" or stall[1] < STALL_SHARE:
         return None
-    found = places(kernel, _samples)
+    waiting = waits(kernel, LONG)
     speedup = _speedup(kernel, top.pct, stall[1])
     return Finding(
         rule="memory-latency-bound",
         severity=estimate.severity(speedup),
         confidence="high" if stall[1] >= 0.5 else "medium",
         headline=f"Memory latency is the limit: {100 * stall[1]:.0f} % of stalled time waits for loads and no unit "
-        f"is more than {top.pct:.0f} % busy{where(found)}",
+        f"is more than {top.pct:.0f} % busy{told(waiting)}",
         detail="There are too few loads in flight to keep any memory level busy.",
         estimated_speedup=speedup,
         resource="latency",
@@ -71,13 +72,10 @@ def memory_latency_bound(kernel: Kernel) -> Finding | None:
         ),
         refuted_by="device memory at 80 % or more (then it is bandwidth), or no change in time with twice "
         "the independent loads per thread",
-        source=found,
+        source=places(kernel, samples_at(kernel, LONG)),
+        waits=waiting,
         advice=_advice(kernel),
     )  # fmt: skip
-
-
-def _samples(row: Instruction) -> float:
-    return row.values.get(SAMPLES, 0.0)
 
 
 def _speedup(kernel: Kernel, pct: float, share: float) -> Speedup:

@@ -88,7 +88,7 @@ class Described:
 
     Attributes:
         places: its instructions by :meth:`Listing.key`, ascending.
-        code: the same in that order, empty where it is no more than those with counters.
+        code: the same in that order, empty where executions were not measured.
     """
 
     places: Mapping[int, Code]
@@ -206,8 +206,7 @@ def describe(action: Action, choice: Choice) -> Described:
     function, keys = choice
     leader = function.leader
     places = {key: _place(action, leader, leader.starts[0] + key) for key in sorted(keys)}
-    known = leader.executed is not None and len(keys) > len(function.counted)
-    return Described(places, tuple(places.values()) if known else ())
+    return Described(places, tuple(places.values()) if leader.executed is not None else ())
 
 
 def _place(action: Action, listing: Listing, pc: int) -> Code:
