@@ -262,7 +262,8 @@ def _rest(
     missing = selection.missing(seen)
     if sum(group.total_s for group in missing) <= _WORTH * selection.summary().total_s:
         return ()
-    runner.say(f"{len(missing)} of the chosen kernels were not met; once more, for them.")
+    were, them = ("was", "it") if len(missing) == 1 else ("were", "them")
+    runner.say(f"{len(missing)} of the chosen kernels {were} not met; once more, for {them}.")
     stages.rewind(start)
     stage = runner.run("rest", stages.again(options, missing), muted=True)
     return () if stage.empty else (stage,)

@@ -142,6 +142,17 @@ def test_the_survey_is_kept_where_depth_fails(staged: Staged) -> None:
     assert "survey.ncu-rep.xz" in written("kprof-t")
 
 
+def test_what_was_not_met_is_measured_by_another_name(staged: Staged) -> None:
+    done = staged(script("t.py", TRAINS), kernels=MANY, mode="mangled")
+    assert done.returncode == 0, done.stderr
+    _, depth, rest = calls()
+    assert option(depth, "--kernel-name-base") == "mangled"
+    assert option(rest, "--kernel-name-base") == "function"
+    assert "1 of the chosen kernels was not met; once more, for it." in done.stderr
+    assert depths() == {"standard"}
+    assert written("kprof-t") == WHOLE
+
+
 def test_the_trial_is_kept_where_the_survey_fails(staged: Staged) -> None:
     done = staged(script("t.py", ""), kernels=MANY, mode="once")
     assert done.returncode == 2
