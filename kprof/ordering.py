@@ -30,6 +30,8 @@ RESOURCES: dict[str, frozenset[str]] = {
 LOADS_EVERY_LEVEL = frozenset({"local-memory-traffic", "uncoalesced-global-access"})
 # Empty lanes waste issue slots and math pipes alike.
 FILLS_SLOTS = frozenset({"partial-warps"})
+# The pipe itself waits: nothing is busy, and yet it is a matter of that pipe.
+KEEPS_A_PIPE_WAITING = frozenset({"tensor-pipe-underused"})
 MEMORY_BOUNDS = frozenset({"dram", "l2", "l1"})
 LIMITS = frozenset(
     {
@@ -72,6 +74,8 @@ def _relieves(finding: Finding, bound: Bound) -> bool:
     if finding.rule in LOADS_EVERY_LEVEL and bound in MEMORY_BOUNDS:
         return True
     if finding.rule in FILLS_SLOTS and bound not in MEMORY_BOUNDS:
+        return True
+    if finding.rule in KEEPS_A_PIPE_WAITING and bound == "latency":
         return True
     return finding.resource in RESOURCES.get(bound, frozenset({"math"}))
 

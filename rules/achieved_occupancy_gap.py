@@ -5,7 +5,7 @@ from __future__ import annotations
 from kprof import balance, estimate, occupancy
 from kprof import metrics as m
 from kprof.evidence import OWN, derived, measured
-from kprof.model import Evidence, Finding, Kernel
+from kprof.model import Confidence, Evidence, Finding, Kernel
 from kprof.occupancy_rule import is_starved
 from kprof.rule import rule
 
@@ -15,6 +15,7 @@ GAP_SHARE = 0.25
 # A block that lives no longer than this is hardly started when it ends: kprof's own. Blocks of one
 # element per thread that reach 17 to 71 % occupancy live 360 to 1,120 cycles on an H200.
 SHORT_CYCLES = 2_000.0
+MOSTLY_EMPTY = 0.5  # of the places for warps. kprof's own, unsourced.
 
 
 @rule(
@@ -80,7 +81,7 @@ def achieved_occupancy_gap(kernel: Kernel) -> Finding | None:
     return Finding(
         rule="achieved-occupancy-gap",
         severity=estimate.severity(speedup),
-        confidence="medium" if short else "low",
+        confidence=_confidence(gap, short=short),
         headline=f"The SMs are not filled: {achieved:.0f} % occupancy where {allowed:.0f} % fit"
         + (f"; blocks live only {lives:,.0f} cycles" if short else ""),
         detail=_SHORT if short else _OTHER,
@@ -97,6 +98,12 @@ def achieved_occupancy_gap(kernel: Kernel) -> Finding | None:
         "with fewer blocks that do more each",
         advice=(_LONGER, _EVEN) if short else (_EVEN, _LONGER),
     )  # fmt: skip
+
+
+def _confidence(gap: float, *, short: bool) -> Confidence:
+    if not short:
+        return "low"
+    return "high" if gap >= MOSTLY_EMPTY else "medium"
 
 
 def _ramp(kernel: Kernel) -> float:

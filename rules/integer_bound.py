@@ -7,7 +7,7 @@ from kprof import instruction_mix as mix
 from kprof import metrics as m
 from kprof.evidence import OWN, busy, derived, measured, places, where
 from kprof.limiter import BUSY_PCT, limiter
-from kprof.model import Evidence, Finding, Kernel
+from kprof.model import Evidence, Finding, Kernel, Limiter
 from kprof.rule import rule
 
 # Integer work by beginnings of SASS opcodes with modifiers. Moves by IMAD.MOV and IMAD.SHL are not
@@ -21,14 +21,16 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "comparisons and selects": ("ISETP", "SEL", "VIMNMX", "IMNMX", "ICMP"),
 }
 INTEGER = tuple(begin for group in GROUPS.values() for begin in group)
-# An integer division by a value known only at run time: a reciprocal, conversions, high products.
-DIVIDES = (("I2F",), ("F2I",), ("MUFU.RCP",), ("IMAD.HI",))
 MOST = 0.5  # of all instructions. kprof's own, unsourced.
-# What can usually go: most of a division by a run-time value, which is about 20 instructions where
-# the multiplication form is 3, and half of products and additions. kprof's own, unsourced.
-DIVISION, ADDRESSES = 0.6, 0.5
+# An integer division by a value known only at run time, as nvcc 13.0 makes it for compute capability
+# 9.0: about 14 instructions once per divisor (I2F.RP, MUFU.RCP, F2I, IMAD.HI) and 6 per quotient
+# (IMAD.HI, corrections).
+PER_DIVISOR, PER_QUOTIENT = 14.0, 6.0
+DIVIDES = 0.15  # of all instructions. kprof's own: random number generators have high products too.
+# What usually can go of divisions (the multiplication form remains), and of products and additions.
+# kprof's own, unsourced.
+DIVISIONS, ADDRESSES = 0.8, 0.5
 AVOIDABLE = ("64-bit and high products", "products", "additions and addresses")
-WIDE = 0.2  # of the integer work in 64-bit or high products. kprof's own, unsourced.
 
 
 @rule(requires=m.COVERAGE)
@@ -36,7 +38,8 @@ def integer_bound(kernel: Kernel) -> Finding | None:
     """## What it detects
 
     The integer pipes (ALU, or the FMA pipe with integer multiply-adds) are the busiest unit, at least
-    60 %, and integer instructions are more than half of all that are executed.
+    60 %, and integer instructions are more than half of all that are executed. Or the issue slots are,
+    and divisions by run-time values are among the instructions that fill them.
 
     ## Why it matters
 
@@ -59,39 +62,44 @@ def integer_bound(kernel: Kernel) -> Finding | None:
 
     ## Known problems
 
-    Hashes, sorting and cryptography are integer work by nature. So the severity is low where neither
-    a division by a run-time value nor many 64-bit products are among the instructions. It does not fire where the opcode mix is unknown: compute-bound names the pipe.
+    Hashes, sorting and cryptography are integer work by nature. So the severity is low unless
+    divisions by run-time values are 15 % of the instructions or more. It does not fire where the opcode mix is unknown: compute-bound names the pipe.
 
     ## References
 
     60 %: NVIDIA rule SOLBottleneck (ncu 2025.3). Strength reduction of divisions: GPA's manual
-    (docs/MANUAL.md, StrengthReduction). More than half, and what can go: kprof's own.
+    (docs/MANUAL.md, StrengthReduction). How many instructions a division takes: as compiled by nvcc
+    13.0 for compute capability 9.0. More than half, 15 %, and what can go: kprof's own.
     """
     top = limiter(kernel)
     share = mix.share(kernel, INTEGER)
-    if top is None or top.resource != "int" or top.pct < BUSY_PCT:
+    if top is None or top.resource not in {"int", "issue"} or top.pct < BUSY_PCT:
         return None
     if share is None or share <= MOST:
         return None
-    groups, divides = mix.parts(kernel, GROUPS), divides_at_run_time(kernel)
-    avoidable = ADDRESSES * sum(groups.get(name, 0.0) for name in AVOIDABLE)
-    avoidable = max(avoidable, DIVISION if divides else 0.0)
+    groups, division = mix.parts(kernel, GROUPS), division_share(kernel)
+    divides = division >= DIVIDES
+    avoidable = ADDRESSES * share * sum(groups.get(name, 0.0) for name in AVOIDABLE)
+    avoidable = max(avoidable, DIVISIONS * division)
     speedup = estimate.gain(kernel, avoidable, {"alu", "fma", "issue", "control"})
-    known = divides or groups.get(AVOIDABLE[0], 0.0) >= WIDE
+    if top.resource == "issue" and not divides:
+        return None  # issue-bound says as much
     found = places(kernel, mix.sampled_at(INTEGER))
     return Finding(
         rule="integer-bound",
-        severity=estimate.severity(speedup) if known else "low",
-        confidence="high" if divides else "medium" if known else "low",
-        headline=f"Integer arithmetic sets the pace: {100 * share:.0f} % of the instructions, and its pipe is "
-        f"{top.pct:.0f} % busy" + (", with divisions by run-time values" if divides else "")
+        severity=estimate.severity(speedup) if divides else "low",
+        confidence="high" if divides else "low",
+        headline=f"Integer arithmetic sets the pace: {100 * share:.0f} % of the instructions, and "
+        f"{_limit(top)} {top.pct:.0f} % busy" + (", with divisions by run-time values" if divides else "")
         + where(found),
         detail="Addresses, indices, comparisons and bit operations keep the pipe busy, not the results.",
         estimated_speedup=speedup,
-        resource="math",
+        resource="issue" if top.resource == "issue" else "math",
         evidence=(
             busy(top),
             derived("integer share of all instructions", 100.0 * share, "%", 100.0 * MOST, OWN),
+            *((derived("divisions, of all instructions", 100.0 * division, "%", 100.0 * DIVIDES, OWN),)
+              if divides else ()),
             *_evidence(groups),
             *measured(kernel, m.ISSUE_PCT),
         ),
@@ -102,11 +110,25 @@ def integer_bound(kernel: Kernel) -> Finding | None:
     )  # fmt: skip
 
 
-def divides_at_run_time(kernel: Kernel) -> bool:
-    """Say whether the mix holds the sequence of an integer division by a variable."""
-    return all(
-        any(opcode.startswith(begins) for opcode in kernel.opcodes_full) for begins in DIVIDES
+def _limit(top: Limiter) -> str:
+    return "the issue slots are" if top.resource == "issue" else "its pipe is"
+
+
+def division_share(kernel: Kernel) -> float:
+    """Return the share (0..1) of all instructions that divide by a value known only at run time.
+
+    Their conversions round in a way that nothing else does; without them there is no division.
+    """
+    mix_of = kernel.opcodes_full
+    total = sum(mix_of.values())
+    starts = sum(
+        n for name, n in mix_of.items() if name.startswith("I2F.") and name.endswith(".RP")
     )
+    if not starts:
+        return 0.0
+    high = sum(n for name, n in mix_of.items() if name.startswith("IMAD.HI"))
+    quotients = max(high - starts, 0.0)
+    return min((PER_DIVISOR * starts + PER_QUOTIENT * quotients) / total, 1.0)
 
 
 _DIVIDE = "Take / and % by run-time values out: dimensions as template constants, one grid dimension per index, or a precomputed multiplier (FastDivmod)."

@@ -39,7 +39,10 @@ SPECIAL = (
 # Integers.
 INDICES = {"IMAD": 30.0, "IADD3": 20.0, "ISETP": 1.0, "FADD": 49.0}
 PLAIN = {"IMAD": 30.0, "IADD3": 20.0, "ISETP.NE.AND": 1.0, "FADD": 49.0}
-DIVISION = {"IMAD.HI.U32": 2.0, "I2F.U32.RP": 1.0, "F2I.FTZ.U32.TRUNC.NTZ": 1.0, "MUFU.RCP": 1.0}
+# A share of the instructions; each divisor has an IMAD.HI of its own.
+DIVISION = {"IMAD.HI.U32": 3.0, "I2F.U32.RP": 1.0, "F2I.FTZ.U32.TRUNC.NTZ": 1.0, "MUFU.RCP": 1.0}
+FEWER = DIVISION | {"FADD": 122.0}
+RANDOM = {"IMAD.HI.U32": 6.0, "I2FP.F32.U32": 8.0}
 
 
 def integers(
@@ -50,15 +53,16 @@ def integers(
 
 INTEGER = (
     Case("integer-bound", "indices", integers(), "low", "51 % of the instructions", "low"),
-    Case("integer-bound", "divisions", integers(full=PLAIN | DIVISION), "high", "divisions", "high"),
-    Case("integer-bound", "64-bit products",
-         integers(full={"IMAD.WIDE": 20.0, "LOP3.LUT": 80.0}), confidence="medium"),
-    Case("integer-bound", "few 64-bit products",
-         integers(full={"IMAD.WIDE": 19.0, "LOP3.LUT": 81.0}), "low"),
-    Case("integer-bound", "half a division",
-         integers(full=PLAIN | {"IMAD.HI.U32": 2.0, "MUFU.RCP": 1.0}), "low"),
+    Case("integer-bound", "divisions", integers(full=PLAIN | DIVISION), "medium", "divisions", "high"),
+    Case("integer-bound", "fewer divisions", integers(full=PLAIN | FEWER), "low"),
+    Case("integer-bound", "random numbers", integers(full=PLAIN | RANDOM), "low"),
     Case("integer-bound", "half of the instructions",
          integers(opcodes={"IMAD": 50.0, "FADD": 50.0}), SILENT),
+    Case("integer-bound", "the issue slots are full of divisions",
+         kernel({ISSUE: 90.0, ALU: 80.0}, opcodes=INDICES, opcodes_full=PLAIN | DIVISION), "medium",
+         "the issue slots are 90 % busy"),
+    Case("integer-bound", "the issue slots are full of indices",
+         kernel({ISSUE: 90.0, ALU: 80.0}, opcodes=INDICES, opcodes_full=PLAIN), SILENT),
     Case("integer-bound", "60 % busy", integers(60.0)),
     Case("integer-bound", "59.9 % busy", integers(59.9), SILENT),
     Case("integer-bound", "instructions not known", integers(opcodes={}, full={}), SILENT),

@@ -120,3 +120,10 @@ def test_saved_share(high: float | None, saved: float) -> None:
 
 def test_nothing_found_is_nothing_ordered() -> None:
     assert ordered((), "unknown") == ()
+
+
+def test_a_tensor_pipe_that_waits_comes_before_what_else_waits() -> None:
+    pipe = finding("tensor-pipe-underused", "math", 1.8)
+    stall = finding("dependency-stalls", "latency", 1.4)
+    assert names("latency", pipe, stall) == ["tensor-pipe-underused", "dependency-stalls"]
+    assert names("dram", LIMIT, pipe)[0] == "dram-bandwidth-bound"
