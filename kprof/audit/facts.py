@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
-from kprof.audit import form
+from kprof.audit import form, moment
 from kprof.errors import BadSnapshot
 
 SCHEMA = "kprof.snapshot/1"
@@ -42,14 +42,21 @@ class Facts:
 
     Attributes:
         faults: what was wrong with the snapshot, one line each.
+        taken: when the machine was looked at, ``2026-11-29T22:00:00Z``; None when not known.
     """
 
     def __init__(
-        self, data: Mapping[str, Any], *, prefix: str = "", faults: list[str] | None = None
+        self,
+        data: Mapping[str, Any],
+        *,
+        prefix: str = "",
+        faults: list[str] | None = None,
+        taken: str | None = None,
     ) -> None:
         self._data = data
         self._prefix = prefix
         self.faults: list[str] = [] if faults is None else faults
+        self.taken = taken
 
     def known(self, name: str) -> bool:
         """Say whether the snapshot has an entry of this name, null included."""
@@ -224,7 +231,10 @@ def parse(text: str, *, path: str = "snapshot") -> Facts:
             f"{path} has no facts", hint="its key facts must be an object; see docs/doctor.md"
         )
     kept, faults = form.checked(facts)
-    return Facts(kept, faults=faults)
+    taken = moment.read(data.get("taken"))
+    if taken is None and data.get("taken") is not None:
+        faults.append("taken is not a time such as 2026-11-29T22:00:00Z")
+    return Facts(kept, faults=faults, taken=taken)
 
 
 def _short(error: BaseException) -> str:

@@ -7,7 +7,7 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kprof.audit import gpustate, windows
+from kprof.audit import gpustate, shell
 from kprof.audit.facts import Facts
 from kprof.audit.verdict import Check, Purpose, Verdict, registered, skipped
 
@@ -69,7 +69,7 @@ def primary(results: Sequence[Judged]) -> str | None:
 def _judged(check: Check, facts: Facts) -> Verdict:
     verdict = check.run(facts)
     if verdict.remedy is not None:
-        remedy = windows.portable(facts, verdict.remedy)
+        remedy = shell.fitted(facts, verdict.remedy)
         verdict = dataclasses.replace(verdict, remedy=remedy)
     if check.live and verdict.status in ("ok", "unknown") and gpustate.driverless(facts):
         return skipped("no driver runs here")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kprof.audit import derive, matrix, packages
+from kprof.audit import derive, matrix, packages, repository
 from kprof.audit.devices import Device
 from kprof.audit.devices import devices as known_devices
 from kprof.audit.facts import Facts
@@ -47,10 +47,13 @@ def install_ncu(facts: Facts, devices: Sequence[Device] | None = None) -> Remedy
     if facts.text("python.environment") == "conda":
         pin = f"={version}" if version else ""
         return Remedy(advice, (f"conda install -y -c conda-forge nsight-compute{pin}",))
-    installer = _INSTALLERS.get(packages.family(facts.text("os.distro")) or "")
+    distro = facts.text("os.distro")
+    installer = _INSTALLERS.get(packages.family(distro) or "")
     if installer is None or version is None:
         return Remedy(advice)
-    return Remedy(advice, (f"{installer} nsight-compute-{version}",), "root")
+    first = repository.add(distro, derive.machine(facts))
+    note = repository.NOTE if first else "The package comes from NVIDIA's repository."
+    return Remedy(f"{advice}. {note}", (*first, f"{installer} nsight-compute-{version}"), "root")
 
 
 def suitable(facts: Facts, devices: Sequence[Device]) -> str | None:

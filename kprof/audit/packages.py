@@ -12,11 +12,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
-from kprof.audit import derive
+from kprof.audit import derive, repository
 from kprof.audit.facts import Facts
 
 _APT = "sudo apt-get install -y"
-_KEYRING = "https://developer.download.nvidia.com/compute/cuda/repos/debian{release}/x86_64/cuda-keyring_1.1-1_all.deb"
+START_FABRICMANAGER = "sudo systemctl enable --now nvidia-fabricmanager"
+_OWN_PACKAGES = ("ubuntu", "arch")  # their drivers are in their own repositories
 _FAMILIES = {
     "ubuntu": r"ubuntu|pop\b|linuxmint|mint|neon|zorin|elementary",
     "debian": r"debian|raspbian|kali|proxmox|devuan",
@@ -54,19 +55,30 @@ def family(distro: str | None) -> str | None:
     return None
 
 
-def driver_commands(distro: str | None, branch: int, flavor: str) -> tuple[str, ...]:
+def driver_commands(
+    distro: str | None, branch: int, flavor: str, machine: str | None = None
+) -> tuple[str, ...]:
     """Return the commands that install a driver branch, the reboot last; none for an appliance.
+
+    They add NVIDIA's repository first where the packages come from there.
 
     Args:
         distro: name and release, ``ubuntu 24.04``; None where it is not known.
         branch: the driver branch.
         flavor: ``open`` or ``proprietary`` kernel modules.
+        machine: ``x86_64`` or ``aarch64``, None where it is not known.
     """
     kind = family(distro)
     if kind == "appliance":
         return ()
+    first = () if kind in _OWN_PACKAGES else repository.add(distro, machine)
     install = _INSTALL.get(kind or "", _assistant)
-    return (*install(_major(distro), branch, flavor == "open"), "sudo reboot")
+    return (*first, *install(_major(distro), branch, flavor == "open"), "sudo reboot")
+
+
+def needs_assistant(distro: str | None) -> bool:
+    """Say whether the driver is installed by NVIDIA's helper, which its repository has to bring."""
+    return family(distro) is None
 
 
 def appliance(distro: str, branch: int, flavor: str) -> str:
@@ -104,11 +116,17 @@ def compute_libraries(distro: str | None, branch: int) -> tuple[str, ...]:
         return ("sudo dnf install -y nvidia-driver-cuda",)
     if kind == "arch":
         return ("sudo pacman -S nvidia-utils",)
-    return (f"{_APT} libnvidia-compute-{branch} nvidia-utils-{branch}",)
+    if kind == "suse":
+        return ("sudo zypper install -y nvidia-compute-G06 nvidia-compute-utils-G06",)
+    if kind == "ubuntu":
+        return (f"{_APT} libnvidia-compute-{branch} nvidia-utils-{branch}",)
+    return ()
 
 
 def fabricmanager(distro: str | None, branch: int, version: str | None) -> tuple[str, ...]:
     """Return the commands that install the driver's own fabric manager and start it.
+
+    Where the distribution is not known, only the start.
 
     Args:
         distro: name and release.
@@ -116,13 +134,14 @@ def fabricmanager(distro: str | None, branch: int, version: str | None) -> tuple
         version: the driver's version, which the fabric manager's must be; None takes the newest.
     """
     exact = version if version and re.fullmatch(r"\d{3}(?:\.\d{1,4}){1,3}", version) else None
-    if family(distro) in ("rhel", "fedora"):
+    kind, install = family(distro), ""
+    if kind in ("rhel", "fedora"):
         install = f"sudo dnf install -y 'nvidia-fabricmanager{f'-{exact}*' if exact else ''}'"
-    elif family(distro) == "suse":
+    elif kind == "suse":
         install = "sudo zypper install -y nvidia-fabricmanager"
-    else:
+    elif kind in ("ubuntu", "debian"):
         install = f"{_APT} 'nvidia-fabricmanager-{branch}{f'={exact}*' if exact else ''}'"
-    return (install, "sudo systemctl enable --now nvidia-fabricmanager")
+    return (*filter(None, [install]), START_FABRICMANAGER)
 
 
 def rebuild_module(distro: str | None) -> tuple[str, ...]:
@@ -132,8 +151,10 @@ def rebuild_module(distro: str | None) -> tuple[str, ...]:
         headers = 'sudo dnf install -y "kernel-devel-$(uname -r)"'
     elif kind == "arch":
         headers = "sudo pacman -S linux-headers"
-    else:
+    elif kind in ("ubuntu", "debian"):
         headers = f'{_APT} "linux-headers-$(uname -r)"'
+    else:
+        return ("sudo dkms autoinstall", "sudo modprobe nvidia")
     return (headers, "sudo dkms autoinstall", "sudo modprobe nvidia")
 
 
@@ -156,12 +177,8 @@ def _ubuntu(_release: str, branch: int, is_open: bool) -> tuple[str, ...]:
     return ("sudo apt-get update", f"{_APT} nvidia-driver-{branch}{'-open' if is_open else ''}")
 
 
-def _debian(release: str, branch: int, is_open: bool) -> tuple[str, ...]:
-    address = _KEYRING.format(release=release or "12")
+def _debian(_release: str, branch: int, is_open: bool) -> tuple[str, ...]:
     return (
-        f"wget {address}",
-        "sudo dpkg -i cuda-keyring_1.1-1_all.deb",
-        "sudo apt-get update",
         f"{_APT} nvidia-driver-pinning-{branch}",
         f"{_APT} {'nvidia-open' if is_open else 'cuda-drivers'}",
     )
@@ -195,10 +212,16 @@ def _assistant(_release: str, branch: int, is_open: bool) -> tuple[str, ...]:
     return (f"sudo nvidia-driver-assistant --install --branch {branch} --module-flavor {flavor}",)
 
 
+def _suse(release: str, branch: int, is_open: bool) -> tuple[str, ...]:
+    helper = "sudo zypper install -y nvidia-driver-assistant"
+    return (helper, *_assistant(release, branch, is_open))
+
+
 _INSTALL: dict[str, Callable[[str, int, bool], tuple[str, ...]]] = {
     "ubuntu": _ubuntu,
     "debian": _debian,
     "rhel": _rhel,
     "fedora": _fedora,
+    "suse": _suse,
     "arch": _arch,
 }

@@ -5,12 +5,13 @@ A command holds text from a snapshot only through :func:`quoted`. Nothing here r
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import shlex
 from collections.abc import Sequence
 from typing import Literal
 
-from kprof.audit import derive, matrix, packages, windows
+from kprof.audit import derive, matrix, packages, repository, windows
 from kprof.audit.facts import Facts
 from kprof.audit.verdict import Remedy
 
@@ -21,6 +22,13 @@ LTS_BRANCH = 580
 _PATH = re.compile(r"(?:[~.]{0,2}/|\w)[^\n\r\0]{0,299}")
 _MODULES = "nvidia_drm nvidia_modeset nvidia_uvm nvidia"
 COMPUTE = "-e NVIDIA_DRIVER_CAPABILITIES=compute,utility"
+# Source: NVIDIA driver installation guide, kernel modules.
+NEWER_GPU = "a GPU of Turing or later (RTX, GTX 16, T4 and newer)"
+OLDER_GPU = "a GPU before Turing (GTX 10, P100, V100 and older)"
+_HELPER = (
+    " nvidia-driver-assistant is a package of NVIDIA's repository, which its guide says how to "
+    f"add: {repository.GUIDE}"
+)
 _FLAGS = {
     "docker": "docker run --gpus all IMAGE",
     "podman": "podman run --device nvidia.com/gpu=all IMAGE",
@@ -107,7 +115,6 @@ def install_driver(
             ("sudo apt-get update", "sudo apt-get install -y nvidia-jetpack"),
             "root",
         )
-    flavor = flavor or fitting_flavor(facts)
     last = last_branch(facts)
     if last is not None and last < least:
         return Remedy(
@@ -115,14 +122,27 @@ def install_driver(
             "older CUDA version, or another GPU."
         )
     branch = min(branch, last or branch)
+    known = flavor or fitting_flavor(facts)
+    if known is not None:
+        return _driver(facts, branch, known, because)
+    older = _driver(facts, branch, "proprietary", because, f" for {OLDER_GPU}")
+    newer = _driver(facts, branch, "open", because, f" for {NEWER_GPU}")
+    return dataclasses.replace(newer, alternatives=(older,))
+
+
+def _driver(facts: Facts, branch: int, flavor: Flavor, because: str, which: str = "") -> Remedy:
+    distro = packages.host_distro(facts)
+    commands = packages.driver_commands(distro, branch, flavor, derive.machine(facts))
+    helper = _HELPER if packages.needs_assistant(distro) else ""
     if derive.in_container(facts):
-        request = f"The host needs NVIDIA driver R{branch} ({flavor} kernel modules). {because}"
-        return letter(request.strip(), packages.driver_commands(None, branch, flavor))
-    advice = f"Install driver R{branch} with the {flavor} kernel modules, then reboot."
-    commands = packages.driver_commands(packages.host_distro(facts), branch, flavor)
+        request = (
+            f"The host needs NVIDIA driver R{branch} ({flavor} kernel modules{which}). {because}"
+        )
+        return letter(f"{request.strip()}{helper}", commands)
+    advice = f"Install driver R{branch} with the {flavor} kernel modules{which}, then reboot."
     if not commands:
-        advice = packages.appliance(packages.host_distro(facts) or "", branch, flavor)
-    return Remedy(advice, commands, "root")
+        return Remedy(packages.appliance(distro or "", branch, flavor) + which, (), "root")
+    return Remedy(advice + helper, commands, "root")
 
 
 def fitting_driver(facts: Facts) -> Remedy:
@@ -136,11 +156,17 @@ def last_branch(facts: Facts) -> int | None:
     return min((int(end.value) for end in ends if end is not None), default=None)
 
 
-def fitting_flavor(facts: Facts) -> Flavor:
-    """Return the flavour of kernel modules for the GPUs here, the open one where both will do."""
+def fitting_flavor(facts: Facts) -> Flavor | None:
+    """Return the flavour of kernel modules for the GPUs here, the open one where both will do.
+
+    Where no GPU is known it is the flavour that is loaded, None where that is not known either.
+    """
     needed = {
         str(one.value) for one in map(matrix.modules_needed, _generations(facts)) if one is not None
     }
+    if not needed:
+        loaded = facts.text("driver.module_flavor")
+        return "open" if loaded == "open" else "proprietary" if loaded == "proprietary" else None
     return "proprietary" if needed == {"proprietary"} else "open"
 
 

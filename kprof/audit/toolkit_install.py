@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kprof.audit import derive, packages, remedies
+from kprof.audit import derive, packages, remedies, repository
 from kprof.audit.facts import Facts
 from kprof.audit.verdict import Remedy
 
@@ -118,7 +118,8 @@ def install_toolkit(facts: Facts, wanted: tuple[int, int]) -> Remedy:
                 "export CUDA_HOME=$CONDA_PREFIX",
             ),
         )
-    command = _INSTALLERS.get(packages.family(facts.text("os.distro")) or "")
+    distro = facts.text("os.distro")
+    command = _INSTALLERS.get(packages.family(distro) or "")
     use = (
         f"export CUDA_HOME=/usr/local/cuda-{name}",
         f"export PATH=/usr/local/cuda-{name}/bin:$PATH",
@@ -128,7 +129,7 @@ def install_toolkit(facts: Facts, wanted: tuple[int, int]) -> Remedy:
     install = command.format(major=wanted[0], minor=wanted[1])
     return Remedy(
         f"Install the CUDA {name} toolkit (from NVIDIA's package repository: {ARCHIVE}) and name it",
-        (install, *use),
+        (*repository.add(distro, derive.machine(facts)), install, *use),
         "root",
     )
 

@@ -484,7 +484,7 @@ def test_one_that_is_not_here_is_installed_as_the_system_does_it(
     parts: dict[str, Any], command: str
 ) -> None:
     facts = machine(torch=CU118, nvcc=nvcc("12.4"), **parts)
-    assert remedy("env.cuda_home_mismatch_major", facts)[0] == command
+    assert command in remedy("env.cuda_home_mismatch_major", facts)
 
 
 def test_the_builds_own_numbers_are_told() -> None:
@@ -501,12 +501,12 @@ def test_machine_code_is_built_for_the_gpus_here() -> None:
 
 
 def test_a_dropped_gpu_gets_the_last_toolkit_for_it_and_a_new_one_the_first() -> None:
-    assert "cuda-toolkit-12-9" in remedy(
-        "nvcc.arch_unsupported", machine(gpus=[PASCAL], nvcc=nvcc("13.0"))
-    )[0]  # fmt: skip
-    assert "cuda-toolkit-12-8" in remedy(
-        "nvcc.arch_unsupported", machine(gpus=[RTX_5090], nvcc=nvcc("12.4"))
-    )[0]  # fmt: skip
+    assert "cuda-toolkit-12-9" in " ".join(
+        remedy("nvcc.arch_unsupported", machine(gpus=[PASCAL], nvcc=nvcc("13.0")))
+    )
+    assert "cuda-toolkit-12-8" in " ".join(
+        remedy("nvcc.arch_unsupported", machine(gpus=[RTX_5090], nvcc=nvcc("12.4")))
+    )
 
 
 @pytest.mark.parametrize(

@@ -423,7 +423,9 @@ def test_the_ncu_to_install_suits_gpu_and_driver(
     device: dict[str, Any], cuda: tuple[str, str], version: str
 ) -> None:
     facts = machine(gpus=[device], driver=driver(*cuda), ncu={"path": None})
-    assert commands("ncu.missing", facts) == (f"sudo apt-get install -y nsight-compute-{version}",)
+    *first, last = commands("ncu.missing", facts)
+    assert last == f"sudo apt-get install -y nsight-compute-{version}"
+    assert "/ubuntu2404/x86_64/cuda-keyring" in first[0]
 
 
 def test_conda_installs_it_where_python_is_condas() -> None:

@@ -111,9 +111,10 @@ def _open_counters(facts: Facts) -> Remedy:
     if kind:
         return _from_the_host(facts, kind)
     return Remedy(
-        f"For good: give the module the option, renew the initramfs, reboot. Once: {_AS_ROOT}",
+        "Give the module the option that opens the counters to every user, then reboot.",
         remedies.module_option(facts, _OPTION),
         "root",
+        (Remedy("Profile as root, this once.", (_AS_ROOT,), "root"),),
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 
 from kprof.audit import derive, gpustate, packages, references, remedies
@@ -12,6 +13,7 @@ _NOT_READY = r"system not yet initialized"
 _VERSIONS = r"driver interface version ([\d.]{3,20}) (?:don.t|doesn.t) match with driver version ([\d.]{3,20})"
 _NO_MPS = r"MPS (?:client failed to connect|server is not ready)|mps control daemon"
 _SERVICE = "nvidia-fabricmanager"
+_STATUS = f"systemctl status {_SERVICE}"
 
 
 @check(
@@ -58,7 +60,7 @@ def _waiting(facts: Facts, state: str | None, line: str | None) -> Verdict:
     elif derive.in_container(facts) or shown is None:
         service = "it is not running, or of another version than the driver"
     else:
-        service = f"it is {shown}"
+        service = "it has failed" if shown == "failed" else f"it is {shown}"
     return Verdict(
         "error" if line or state else "warning",
         f"CUDA waits for {_SERVICE}: {service}",
@@ -66,12 +68,25 @@ def _waiting(facts: Facts, state: str | None, line: str | None) -> Verdict:
             *derive.values(facts, "services", "gpus", "driver.version"),
             *((line,) if line else ()),
         ),
-        _start(facts),
+        _start(facts, state),
         references.cuda_error(802) if line else references.FABRIC_MANAGER,
     )
 
 
-def _start(facts: Facts) -> Remedy:
+def _start(facts: Facts, state: str | None) -> Remedy:
+    """Return how to bring the service up: it is started where it is known to be installed."""
+    install = _install(facts)
+    if state is None or state in ("running", "active") or derive.in_container(facts):
+        return install
+    begin = Remedy(
+        f"Start {_SERVICE}, which is installed; its state says why where it does not come up.",
+        (packages.START_FABRICMANAGER, _STATUS),
+        "root",
+    )
+    return dataclasses.replace(begin, alternatives=(install,))
+
+
+def _install(facts: Facts) -> Remedy:
     branch = derive.driver_branch(facts) or remedies.LTS_BRANCH
     version = derive.driver_version(facts)
     of_version = f" of exactly version {derive.brief(version, 30)}" if version else ""
@@ -79,7 +94,7 @@ def _start(facts: Facts) -> Remedy:
     return remedies.on_host(
         facts,
         f"Install {_SERVICE}{of_version} and start it; then look at its state.",
-        (*packages.fabricmanager(distro, branch, version), f"systemctl status {_SERVICE}"),
+        (*packages.fabricmanager(distro, branch, version), _STATUS),
         request=f"CUDA answers 802 (system not yet initialized): {_SERVICE}{of_version} has to run "
         "on the host.",
     )
@@ -92,7 +107,7 @@ def _other_version(facts: Facts, line: str) -> Verdict:
         "error",
         f"{_SERVICE} is of version {manager}, the driver {driver}: they must be the same",
         (*derive.values(facts, "services", "driver.version"), line),
-        _start(facts),
+        _install(facts),
         references.FABRIC_MANAGER,
     )
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kprof import process
+from kprof.audit import moment
 from kprof.audit.facts import SCHEMA
 from kprof.audit.probes import extensions, libraries, profiler, pytorch, target, toolkits
 from kprof.audit.probes.machine import Machine, Probe
@@ -117,7 +118,7 @@ def run(chosen: Sequence[Task], machine: Machine, budget_s: float) -> dict[str, 
     except BaseException:  # Ctrl-C: nothing may stay behind
         process.end_all()
         raise
-    return {"schema": SCHEMA, "facts": facts}
+    return {"schema": SCHEMA, "taken": moment.now(), "facts": facts}
 
 
 def merge(into: dict[str, Any], more: Mapping[str, Any]) -> None:
