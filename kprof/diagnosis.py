@@ -8,7 +8,17 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import get_args
 
-from kprof import limiter, occupancy, ordering, quality, roofline, sharedmem, stalls
+from kprof import (
+    limiter,
+    occupancy_curves,
+    ordering,
+    quality,
+    roofline,
+    sharedmem,
+    source_view,
+    stall_tree,
+    stalls,
+)
 from kprof import metrics as m
 from kprof.model import (
     Caches,
@@ -58,7 +68,10 @@ def diagnose(
     if kernel is not None:
         kept = (item for item in profile.kernels if kernel.search(item.demangled or item.name))
         profile = replace(profile, kernels=tuple(kept))
-    reports = tuple(_kernel_report(item, catalogue, profile.collection) for item in profile.kernels)
+    most = source_view.allowance(sum(bool(item.instructions) for item in profile.kernels))
+    reports = tuple(
+        _kernel_report(item, catalogue, profile.collection, most) for item in profile.kernels
+    )
     return Report(
         source=profile.source,
         collection=profile.collection,
@@ -68,7 +81,9 @@ def diagnose(
     )
 
 
-def _kernel_report(kernel: Kernel, rules: Sequence[Rule], how: Collection) -> KernelReport:
+def _kernel_report(
+    kernel: Kernel, rules: Sequence[Rule], how: Collection, most: tuple[int, int]
+) -> KernelReport:
     roof = roofline.roofline(kernel)
     bound = limiter.bound(kernel)
     findings, clear, skipped = _run(kernel, rules)
@@ -85,7 +100,7 @@ def _kernel_report(kernel: Kernel, rules: Sequence[Rule], how: Collection) -> Ke
         limiter=limiter.limiter(kernel),
         depth=how.depth,
         throughput=_throughput(kernel),
-        occupancy=occupancy.occupancy(kernel),
+        occupancy=occupancy_curves.occupancy_report(kernel),
         caches=Caches(m.L1_HIT.read(kernel.metrics), m.L2_HIT.read(kernel.metrics)),
         stalls=stalls.stalls(kernel),
         pipes=_pipes(kernel),
@@ -96,6 +111,8 @@ def _kernel_report(kernel: Kernel, rules: Sequence[Rule], how: Collection) -> Ke
         skipped=skipped,
         quality=quality.quality(kernel, roof, how),
         opinions=kernel.opinions,
+        source=source_view.source_view(kernel, most),
+        stall_tree=stall_tree.stall_tree(kernel),
     )
 
 

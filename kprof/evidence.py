@@ -52,9 +52,9 @@ def places(
     whole = sum(w for w, _ in rows) if total is None else total
     if not whole:
         return ()
-    lines: dict[tuple[str | None, int], list[tuple[float, Instruction]]] = {}
+    lines: dict[tuple[object, ...], list[tuple[float, Instruction]]] = {}
     for w, row in rows:
-        key = (row.file, row.line) if row.line is not None else (None, row.pc)
+        key = (row.file, row.line) if row.line is not None else (None, row.function, row.pc)
         lines.setdefault(key, []).append((w, row))
     found = [(sum(w for w, _ in group), group[0][1]) for group in lines.values()]
     found.sort(key=lambda item: (-item[0], item[1].pc))

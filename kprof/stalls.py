@@ -6,7 +6,9 @@ issued another warp cost no time (Nsight Compute Profiling Guide, "Warp sampling
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from kprof import metrics as m
 from kprof.model import Instruction, Kernel
@@ -24,11 +26,11 @@ def stalls(kernel: Kernel) -> dict[str, float]:
     Empty when the report has no stall data, or too few samples to speak of.
     """
     for form in (m.SAMPLED_STALL_NOT_ISSUED, m.SAMPLED_STALL, m.COUNTED_STALL):
-        amounts = _amounts(kernel, form)
-        total = sum(amounts.values())
+        found = amounts(kernel, form)
+        total = sum(found.values())
         enough = total > 0.0 if form is m.COUNTED_STALL else total >= MIN_SAMPLES
         if enough:
-            ranked = sorted(amounts.items(), key=lambda item: (-item[1], item[0]))
+            ranked = sorted(found.items(), key=lambda item: (-item[1], item[0]))
             return {reason: amount / total for reason, amount in ranked if amount > 0.0}
     return {}
 
@@ -53,7 +55,18 @@ def samples_at(kernel: Kernel, reason: str) -> Callable[[Instruction], float]:
     return lambda row: max(row.values.get(name, 0.0) for name in chosen)
 
 
-def _amounts(kernel: Kernel, form: str) -> dict[str, float]:
+_SAMPLED = re.compile(re.escape(m.SAMPLED_STALL).replace(re.escape("{}"), r"(\w+?)(_not_issued)?$"))
+
+
+@lru_cache(maxsize=256)
+def reason_of(name: str) -> str | None:
+    """Return the stall reason of a sampled metric, None for any other metric."""
+    found = _SAMPLED.match(name)
+    return _SPELLING.get(found[1], found[1]) if found else None
+
+
+def amounts(kernel: Kernel, form: str) -> dict[str, float]:
+    """Return stall reason to amount, in one of the forms in which reports have it."""
     found: dict[str, float] = {}
     for reason in m.STALL_REASONS:
         amount = kernel.metrics.get(form.format(reason))

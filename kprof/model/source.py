@@ -82,7 +82,7 @@ class SourceView:
 
     Attributes:
         lines: most relevant first.
-        instructions: in the order of the code.
+        instructions: in the order of the code; none that has neither text nor line.
         lines_total: lines that have counters; more than in ``lines`` where the least were left out.
         instructions_total: the same for instructions.
         total: sum over all instructions, those left out included.
@@ -129,7 +129,8 @@ class StallTree:
         selected: the warp that issued: work, not a stall. None where the report does not tell.
         not_selected: warps that could have issued: a sign of enough warps, not a stall.
         reasons: the stalls, of cycles without an issue where the report tells, largest first.
-        undersampled: True when there are too few samples to speak of shares.
+        undersampled: True when there are too few samples to speak of shares, or, of a counted
+            tree, of places.
     """
 
     form: Literal["sampled", "counted"]

@@ -1,0 +1,78 @@
+"""What warps did, as a tree: issued or not, why not, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from kprof import metrics as m
+from kprof.evidence import places
+from kprof.model import Kernel, StallReason, StallTree
+from kprof.stalls import MIN_SAMPLES, amounts, samples_at
+
+
+def stall_tree(kernel: Kernel) -> StallTree | None:
+    """Return all that is known of why warps did not issue, None without any stall data.
+
+    Samples are preferred, unless they are too few and the report has counters too.
+    """
+    sampled, counted = _sampled(kernel), _counted(kernel)
+    if sampled is None:
+        return counted
+    if sampled.undersampled and counted is not None:
+        bare = tuple(replace(reason, lines=()) for reason in counted.reasons)
+        return replace(counted, reasons=bare, undersampled=True)
+    return sampled
+
+
+def _sampled(kernel: Kernel) -> StallTree | None:
+    costly = _read(kernel, m.SAMPLED_STALL_NOT_ISSUED)
+    every = _read(kernel, m.SAMPLED_STALL)
+    if not costly and not every:
+        return None
+    taken = m.SAMPLES.read(kernel.metrics)
+    total = sum(every.values()) if taken is None and every else taken
+    not_issued = sum(costly.values()) if costly else None
+    if total is None or total < (not_issued or 0.0):  # of other passes: nothing to subtract from
+        issued, total = None, max(sum(every.values()), not_issued or 0.0)
+    else:
+        issued = None if not_issued is None else total - not_issued
+    stalled = amounts(kernel, m.SAMPLED_STALL_NOT_ISSUED if costly else m.SAMPLED_STALL)
+    return StallTree(
+        form="sampled",
+        total=total,
+        issued=issued,
+        not_issued=not_issued,
+        selected=every.get("selected"),
+        not_selected=every.get("not_selected"),
+        reasons=_reasons(kernel, stalled),
+        undersampled=sum(stalled.values()) < MIN_SAMPLES,
+    )
+
+
+def _counted(kernel: Kernel) -> StallTree | None:
+    every = _read(kernel, m.COUNTED_STALL)
+    if not every:
+        return None
+    return StallTree(
+        form="counted",
+        total=sum(every.values()),
+        selected=every.get("selected"),
+        not_selected=every.get("not_selected"),
+        reasons=_reasons(kernel, amounts(kernel, m.COUNTED_STALL)),
+    )
+
+
+def _read(kernel: Kernel, form: str) -> dict[str, float]:
+    """Return every state by name, those that are no stalls too, and 0 where nothing was seen."""
+    found = {reason: kernel.metrics.get(form.format(reason)) for reason in m.STALL_REASONS}
+    return {reason: amount for reason, amount in found.items() if amount is not None}
+
+
+def _reasons(kernel: Kernel, stalled: Mapping[str, float]) -> tuple[StallReason, ...]:
+    total = sum(stalled.values())
+    ranked = sorted(stalled.items(), key=lambda item: (-item[1], item[0]))
+    return tuple(
+        StallReason(reason, amount, amount / total, places(kernel, samples_at(kernel, reason)))
+        for reason, amount in ranked
+    )
