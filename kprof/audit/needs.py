@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from kprof.audit import derive, gpustate, matrix, references, remedies
+from kprof.audit.compat_install import install_compat
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.verdict import Remedy, Verdict, skipped
 
@@ -83,11 +84,12 @@ def of(facts: Facts, major: int) -> Need:
     return Need(reported[0] >= major, str(least.value) if least else None, shown, source)
 
 
-def install(facts: Facts, need: Need) -> Remedy:
-    """Return how to get a driver that is enough."""
-    return remedies.install_driver(
+def install(facts: Facts, need: Need, cuda: tuple[int, int]) -> Remedy:
+    """Return how to get a driver that is enough for a CUDA version, or what can stand in for it."""
+    driver = remedies.install_driver(
         facts, need.branch, least=need.first_branch, because=need.because
     )
+    return remedies.either(driver, install_compat(facts, cuda))
 
 
 def unknown(facts: Facts) -> Verdict:

@@ -57,6 +57,15 @@ def python(facts: Facts) -> str:
     return windows.quoted(path) if derive.native_windows(facts) else quoted(path)
 
 
+def either(first: Remedy, *others: Remedy | None) -> Remedy:
+    """Return a remedy with other ways beside it, on one level; None is no way."""
+    ways = [*first.alternatives]
+    for one in others:
+        if one is not None:
+            ways += [dataclasses.replace(one, alternatives=()), *one.alternatives]
+    return dataclasses.replace(first, alternatives=tuple(ways))
+
+
 def letter(request: str, commands: Sequence[str] = ()) -> Remedy:
     """Return a remedy that only the host's admin can carry out, with a text ready to send.
 

@@ -44,7 +44,8 @@ def too_old_for_container(facts: Facts) -> Verdict:
     image = _image_cuda(facts)
     if image is None:
         raise Unknown("toolkits")
-    major, where = image
+    cuda, where = image
+    major = cuda[0]
     need = needs.of(facts, major)
     if need.enough is None:
         return needs.unknown(facts)
@@ -56,23 +57,22 @@ def too_old_for_container(facts: Facts) -> Verdict:
         derive.values(
             facts, "container_runtime.requires", "env.CUDA_VERSION", "toolkits", *_DRIVER_FACTS
         ),
-        needs.install(facts, need),
+        needs.install(facts, need, cuda),
         need.source,
     )
 
 
-def _image_cuda(facts: Facts) -> tuple[int, str] | None:
-    """Return the CUDA major that the image declares or brings, and it for people."""
+def _image_cuda(facts: Facts) -> tuple[tuple[int, int], str] | None:
+    """Return the CUDA version that the image declares or brings, and it for people."""
     declared = derive.release(facts.text("env.CUDA_VERSION"))
     if declared is None:
         found = re.match(
             r"\s*cuda>=(\d{1,2})\.(\d{1,2})", facts.text("container_runtime.requires") or ""
         )
         declared = (int(found[1]), int(found[2])) if found else None
-    if declared is not None:
-        return declared[0], f"{declared[0]}.{declared[1]}"
     toolkit = toolchain.winner(facts)
-    return (toolkit.cuda[0], f"{toolkit.cuda[0]}.{toolkit.cuda[1]}") if toolkit else None
+    cuda = (declared[0], declared[1]) if declared else toolkit.cuda if toolkit else None
+    return (cuda, f"{cuda[0]}.{cuda[1]}") if cuda else None
 
 
 @check(
@@ -130,5 +130,4 @@ def _older_image_or_newer_driver(facts: Facts, condition: str, because: str) -> 
     driver = remedies.install_driver(facts, wanted, because=because)
     cuda = requirements.host_cuda(facts)
     image = f"CUDA {derive.brief(cuda, 12)} or older" if cuda else "an older CUDA version"
-    text = f"Use an image of {image}, or update the driver. {driver.text}"
-    return Remedy(text, driver.commands, driver.who)
+    return remedies.either(driver, Remedy(f"Use an image of {image}."))

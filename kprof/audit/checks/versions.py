@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
-
-from kprof.audit import derive, gpustate, needs, toolchain
+from kprof.audit import derive, gpustate, needs, remedies, toolchain
 from kprof.audit.facts import Facts, Unknown
+from kprof.audit.toolkit_install import use_toolkit
 from kprof.audit.torch_install import install_torch
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
@@ -44,7 +43,7 @@ def too_old_for_torch(facts: Facts) -> Verdict:
                 *derive.values(facts, "torch.version", "torch.cuda", *_DRIVER_FACTS),
                 *((said[0],) if said else ()),
             ),
-            _torch_remedy(facts, need),
+            _torch_remedy(facts, need, cuda),
             need.source,
         )
     if need.enough is None:
@@ -66,12 +65,12 @@ def _proven(said: tuple[str, int | None], major: int, need: needs.Need) -> bool:
     return found < major if found is not None else need.enough is None
 
 
-def _torch_remedy(facts: Facts, need: needs.Need) -> Remedy:
+def _torch_remedy(facts: Facts, need: needs.Need, cuda: tuple[int, int]) -> Remedy:
     wheel = install_torch(facts)
-    driver = needs.install(facts, need)
+    driver = needs.install(facts, need, cuda)
     if not wheel.commands or derive.jetson(facts):
         return wheel if derive.jetson(facts) else driver
-    return dataclasses.replace(wheel, alternatives=(driver,))
+    return remedies.either(wheel, driver)
 
 
 @check(
@@ -98,7 +97,7 @@ def too_old_for_toolkit(facts: Facts) -> Verdict:
             *derive.values(facts, "nvcc.version", "toolkits", *_DRIVER_FACTS),
             *((said[0],) if said else ()),
         ),
-        _toolkit_remedy(facts, need),
+        _toolkit_remedy(facts, need, toolkit.cuda),
         need.source,
     )
 
@@ -109,8 +108,6 @@ def _no_toolkit(facts: Facts) -> Verdict:
     raise Unknown("toolkits")
 
 
-def _toolkit_remedy(facts: Facts, need: needs.Need) -> Remedy:
-    driver = needs.install(facts, need)
-    have = derive.driver_cuda(facts)
-    older = f" Or use a toolkit of CUDA {have[0]}, which this driver runs." if have else ""
-    return Remedy(f"{driver.text}{older}", driver.commands, driver.who)
+def _toolkit_remedy(facts: Facts, need: needs.Need, cuda: tuple[int, int]) -> Remedy:
+    driver, have = needs.install(facts, need, cuda), derive.driver_cuda(facts)
+    return remedies.either(driver, use_toolkit(facts, have) if have else None)
