@@ -9,7 +9,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from kprof import templating
-from kprof.audit import Facts
+from kprof.audit import Facts, moment
 from kprof.audit.standing import machine_of, standing
 from kprof.audit.verdict import Status
 from kprof.doctor_matrix import machine_line, sections
@@ -36,8 +36,9 @@ def render(report: DoctorReport) -> str:
         headline=headline(report),
         rest=rest(report),
         machine=machine(facts),
+        moment=moment.shown(report.taken) if report.taken else None,
         who=WHO,
-        letters=_letters(report, facts),
+        letters=_letters(report),
         problems=[item for status in _PROBLEMS for item in report.of(status)],
         others=_others(report),
         facts=shown(report.facts),
@@ -55,8 +56,8 @@ _TITLES: tuple[tuple[Status, str], ...] = (
 )
 
 
-def _letters(report: DoctorReport, facts: Facts) -> list[tuple[CheckResult, str]]:
-    found = [(item, letter(item, facts)) for item in report.roots]
+def _letters(report: DoctorReport) -> list[tuple[CheckResult, str]]:
+    found = [(item, letter(item, report)) for item in report.roots]
     return [(item, text) for item, text in found if text is not None]
 
 

@@ -30,7 +30,8 @@ class Snapshot:
         """Return the shareable form as the text of a snapshot file."""
         from kprof.audit.probes.run import dump
 
-        return dump({"schema": SCHEMA, "facts": plain(self.shareable)})
+        taken = {"taken": self.facts.taken} if self.facts.taken else {}
+        return dump({"schema": SCHEMA, **taken, "facts": plain(self.shareable)})
 
 
 def look(python: str, *, import_torch: bool = False) -> Snapshot:
@@ -45,8 +46,9 @@ def look(python: str, *, import_torch: bool = False) -> Snapshot:
     from kprof.audit.redact import redact
 
     machine = Machine(python=python)
-    facts = probe(machine, import_torch=import_torch)["facts"]
-    return Snapshot(Facts(facts), redact(facts, machine.environ))
+    seen = probe(machine, import_torch=import_torch)
+    facts = Facts(seen["facts"], taken=seen["taken"])
+    return Snapshot(facts, redact(facts.raw(), machine.environ))
 
 
 def load(path: Path | str) -> Snapshot:

@@ -15,7 +15,7 @@ from typing import Any
 
 from kprof.audit import Audit
 from kprof.audit.judge import Judged
-from kprof.audit.verdict import Purpose, Remedy, Status, Who
+from kprof.audit.verdict import PURPOSES, Purpose, Remedy, Status, Who
 from kprof.names import one_line, printable
 
 MESSAGE = 1_000  # characters of a message or a line of evidence
@@ -59,6 +59,7 @@ class CheckResult:
         source: where the rule is written down, null where it speaks for itself.
         title: what the check is about, in a few words.
         follows: whether the primary cause explains it.
+        hurts: the purposes for which its error counts.
     """
 
     check: str
@@ -69,6 +70,7 @@ class CheckResult:
     source: str | None
     title: str = ""
     follows: bool = False
+    hurts: tuple[Purpose, ...] = ()
 
     @property
     def root(self) -> bool:
@@ -86,6 +88,8 @@ class DoctorReport:
         checks: every check, in the order of causes.
         purpose: what errors were counted for, null for everything.
         faults: what could not be read in the snapshot.
+        taken: when the machine was looked at, in UTC, ``2026-11-29T22:00:00Z``; null when the
+            snapshot does not say.
     """
 
     facts: Mapping[str, Any]
@@ -93,6 +97,7 @@ class DoctorReport:
     checks: tuple[CheckResult, ...]
     purpose: Purpose | None = None
     faults: tuple[str, ...] = ()
+    taken: str | None = None
 
     @property
     def judged(self) -> bool:
@@ -136,6 +141,7 @@ def result(audit: Audit, shareable: Mapping[str, Any] | None = None) -> DoctorRe
         checks=tuple(_result(one, explained) for one in audit.results),
         purpose=audit.purpose,
         faults=tuple(_line(fault) for fault in audit.facts.faults),
+        taken=audit.facts.taken,
     )
 
 
@@ -180,6 +186,7 @@ def _result(one: Judged, explained: frozenset[str]) -> CheckResult:
         source=_line(verdict.source) if verdict.source else None,
         title=one.check.title,
         follows=one.check.id in explained,
+        hurts=tuple(purpose for purpose in PURPOSES if purpose in one.check.hurts),
     )
 
 

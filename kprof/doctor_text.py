@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kprof.audit.facts import Facts
+from kprof.audit.moment import shown
 from kprof.audit.verdict import Status
 from kprof.doctor_result import ORDER, CheckResult, DoctorReport, Fix
 from kprof.doctor_words import STATUS, WHO, failures, headline, machine, rest
@@ -47,6 +48,7 @@ def summary(report: DoctorReport, *, width: int = 80, color: bool = False, verbo
 def _parts(report: DoctorReport, width: int, verbose: int) -> Iterator[RenderableType]:
     yield Text.assemble(("kprof doctor: ", "bold"), (headline(report), "bold"))
     known = [f"{name} {value}" for name, value in machine(Facts(report.facts)) if value != UNKNOWN]
+    known += [f"seen {shown(report.taken)}"] if known and report.taken else []
     # Indented, as all that quotes a snapshot: a line that begins at the margin is kprof's own.
     yield _indented(Text("; ".join(known) or "nothing is known of the machine", style="dim"))
     yield from _faults(report, verbose)

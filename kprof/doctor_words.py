@@ -6,14 +6,17 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from kprof.audit import Facts, derive
+from kprof.audit import Facts, derive, gpustate
+from kprof.audit.moment import shown
 from kprof.audit.verdict import Purpose, Status, Who
 from kprof.doctor_result import CheckResult, DoctorReport, Fix
 from kprof.names import one_line
 from kprof.units import UNKNOWN, count
 
 ABSENT = "none found"
+NAME_OF_MACHINE = "[name of the machine]"  # kprof takes it out of what it shows
 
+_KPROF = re.compile(r"\bkprof [a-z]")
 _QUOTED = re.compile(r': "(.+)"\s*$', re.DOTALL)
 
 WHO: dict[Who, str] = {
@@ -28,6 +31,12 @@ FOR: dict[Purpose, str] = {
     "run": "running CUDA programs",
     "build": "building CUDA programs",
     "analyze": "reading reports",
+}
+WANT: dict[Purpose, str] = {
+    "profile": "profile GPU kernels with Nsight Compute",
+    "run": "run CUDA programs",
+    "build": "build CUDA programs",
+    "analyze": "read profiles of GPU kernels",
 }
 STATUS: dict[Status, str] = {
     "error": "error",
@@ -105,55 +114,94 @@ def failures(facts: Facts) -> tuple[str, ...]:
     return tuple(one_line(line) for line in said)[:20]
 
 
-def letter(item: CheckResult, facts: Facts) -> str | None:
+def letter(item: CheckResult, report: DoctorReport) -> str | None:
     """Return a text to send to whoever can fix it; None where that is the user."""
     if item.remedy is None or item.remedy.who in ("you", "windows"):
         return None
-    return "\n".join(_letter(item, item.remedy, facts)) + "\n"
+    parts = (_request(item, item.remedy, report), ("", "Thank you!", ""), _seen(item, report))
+    return "\n".join(line for part in parts for line in part) + "\n"
 
 
-def _letter(item: CheckResult, fix: Fix, facts: Facts) -> Iterator[str]:
+def _request(item: CheckResult, fix: Fix, report: DoctorReport) -> Iterator[str]:
+    yield from ("Hello,", "")
     written = _QUOTED.search(fix.text)  # some remedies are letters already
     if written:
-        yield written[1]
+        yield from (f"this is about the machine {NAME_OF_MACHINE}.", "")
+        yield written[1].removesuffix("Thank you!").rstrip()
     else:
-        yield f"On this machine {item.message}"
-        yield ""
-        yield fix.text
-    yield from _quoted_commands(fix)
+        yield f"I want to {_aim(item, report)} on the machine {NAME_OF_MACHINE}, and cannot:"
+        yield from (f"{sentence(item.message)}.", "", f"What would help: {fix.text}")
+    yield from _asked(fix)
     for other in fix.alternatives:
-        if other.who not in ("you", "windows"):  # a letter asks for what its writer cannot do
+        if _for_others(other):
             yield from ("", f"Or: {other.text}")
-            yield from _quoted_commands(other)
-    yield ""
-    yield f"What kprof doctor saw (check {item.check}):"
-    yield ""
-    yield from (f"  {name}: {value}" for name, value in machine(facts) if value != UNKNOWN)
-    yield from (f"  {line}" for line in item.evidence)
-    if item.source:
-        yield ""
-        yield f"Source: {item.source}"
+            yield from _asked(other)
 
 
-def _quoted_commands(fix: Fix) -> Iterator[str]:
+def _aim(item: CheckResult, report: DoctorReport) -> str:
+    """Return what the writer is kept from: what the audit was for, else the most that fails."""
+    purposes = [report.purpose, *("run", "build", "profile", "analyze")]
+    return next((WANT[one] for one in purposes if one in item.hurts), "use the GPU")
+
+
+def _for_others(fix: Fix) -> bool:
+    """Say whether a letter may ask for it: not for what its writer does, nor to run kprof."""
+    own = fix.commands and all(map(_KPROF.search, fix.commands))
+    return fix.who not in ("you", "windows") and not own
+
+
+def _asked(fix: Fix) -> Iterator[str]:
     if fix.commands:
         yield ""
-        yield from (f"  {line}" for command in fix.commands for line in command.split("\n"))
+    for command in fix.commands:
+        own = _KPROF.search(command)
+        yield from (
+            ["  # (my profile runs here)"] if own else (f"  {x}" for x in command.split("\n"))
+        )
+
+
+def _seen(item: CheckResult, report: DoctorReport) -> Iterator[str]:
+    on = f" on {shown(report.taken)}" if report.taken else ""
+    yield from (f"What kprof doctor saw{on} (check {item.check}):", "")
+    yield f"  {item.message}"
+    known = machine(Facts(report.facts))
+    yield from (f"  {name}: {value}" for name, value in known if value != UNKNOWN)
+    yield from (f"  {line}" for line in item.evidence)
+    if item.source:
+        yield from ("", f"Source: {item.source}")
 
 
 def _gpus(facts: Facts) -> str:
     listed = derive.gpus(facts)
-    if listed is None:
-        return UNKNOWN
+    if not listed:
+        return _on_the_bus(facts, UNKNOWN if listed is None else ABSENT)
     names = Counter(gpu.name or "unnamed" for gpu in listed)
     said = [f"{number} × {name}" if number > 1 else name for name, number in names.items()]
-    return ", ".join(said) or ABSENT
+    return ", ".join(said)
+
+
+def _on_the_bus(facts: Facts, otherwise: str) -> str:
+    """Return the GPUs that the driver does not list, as the PCI bus shows them."""
+    if _hidden(facts):
+        return otherwise
+    bus = gpustate.on_bus(facts)
+    bus = gpustate.on_bus(facts)
+    if not bus:
+        return ABSENT if bus is not None else otherwise
+    return f"{', '.join(bus)} (on the PCI bus)"
+
+
+def _hidden(facts: Facts) -> bool:
+    """Say whether the bus and the modules are not shown here: WSL, Jetson, a sandbox."""
+    return derive.wsl(facts) or derive.jetson(facts) or facts.text("os.sandbox") is not None
 
 
 def _driver(facts: Facts) -> str:
     version = derive.driver_version(facts)
     if version is None:
-        return ABSENT if facts.absent("driver") or facts.absent("driver.version") else UNKNOWN
+        known = facts.absent("driver") or facts.absent("driver.version")
+        gone = gpustate.driverless(facts) and not _hidden(facts)
+        return ABSENT if known or gone else UNKNOWN
     cuda = derive.reported_cuda(facts)
     return f"{version} (CUDA {cuda})" if cuda else version
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from kprof.audit import Audit, Facts
 from kprof.audit.judge import Judged, primary
-from kprof.audit.verdict import Check, Remedy, Verdict, ok
+from kprof.audit.verdict import Check, Purpose, Remedy, Verdict, ok
 from kprof.doctor_result import DoctorReport, result
 
 HOSTILE = "</script><script>pwned=1</script>\x1b[31mred\x1b[0m\nERROR fake\u202etxt\x9b2J"
+TAKEN = "2026-11-29T22:00:00Z"
 FACTS = {
     "os": {"system": "linux", "distro": "ubuntu 24.04", "arch": "x86_64", "container": "docker"},
     "gpus": [{"name": "NVIDIA H200"}] * 8,
@@ -66,11 +67,13 @@ def audited(
 ) -> Audit:
     """Return an audit with these verdicts, its primary chosen as always."""
     results = tuple(Judged(_check(name), verdict) for name, verdict in verdicts)
-    return Audit(Facts(FACTS) if facts is None else facts, None, results, primary(results))
+    seen = Facts(FACTS, taken=TAKEN) if facts is None else facts
+    return Audit(seen, None, results, primary(results))
 
 
 def _check(name: str) -> Check:
-    return Check(name, f"about {name}", frozenset(), EXPLAINS.get(name, ()), lambda _: ok(""))
+    hurts: frozenset[Purpose] = frozenset({"profile"} if name[:4] == "ncu." else {"run", "profile"})
+    return Check(name, f"about {name}", hurts, EXPLAINS.get(name, ()), lambda _: ok(""))
 
 
 REPORT: DoctorReport = result(audited())

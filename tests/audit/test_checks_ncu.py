@@ -370,7 +370,8 @@ def test_root_opens_the_counters_for_good(distro: str, initramfs: str) -> None:
         initramfs,
         "sudo reboot",
     )
-    assert "sudo -E env" in verdict.remedy.text
+    (once,) = verdict.remedy.alternatives
+    assert once.commands == ('sudo -E env "PATH=$PATH" kprof profile TARGET',)
 
 
 def test_inside_a_container_there_is_a_letter_for_the_hosts_admin() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from kprof.audit import parse
+from kprof.audit import moment, parse
 from kprof.audit.probes import run
 from kprof.audit.probes.machine import Machine
 from kprof.audit.probes.run import Task
@@ -25,6 +25,7 @@ NEVER_S = 30.0
 def facts_of(*tasks: Task, machine: Machine | None = None, budget_s: float = 5.0) -> dict[str, Any]:
     snapshot = run.run(tasks, machine or Machine(python=sys.executable), budget_s)
     assert snapshot["schema"] == "kprof.snapshot/1"
+    assert moment.read(snapshot["taken"]) == snapshot["taken"]
     found: dict[str, Any] = snapshot["facts"]
     return found
 

@@ -177,6 +177,8 @@ def test_a_snapshot_is_saved_and_judged_alike_elsewhere(tmp_path: Path) -> None:
     here = document("--save", saved)
     assert json.loads(saved.read_text())["schema"] == "kprof.snapshot/1"
     there = document("--from", saved)
+    assert there["taken"] == here["taken"] == json.loads(saved.read_text())["taken"]
+    assert there["taken"].endswith("Z")
     assert there["primary"] == here["primary"]
     assert there["facts"] == here["facts"]
     assert [(c["check"], c["status"]) for c in there["checks"]] == [

@@ -19,11 +19,13 @@ def test_the_document_is_as_documented() -> None:
     assert document["kprof_version"] == __version__
     assert document["primary"] == "driver.too_old_for_torch"
     assert document["facts"] == FACTS
+    assert document["taken"] == "2026-11-29T22:00:00Z"
     cause = next(item for item in document["checks"] if item["check"] == document["primary"])
     assert cause["status"] == "error"
     assert cause["evidence"] == ["driver.version = 470.86", "torch.cuda = 12.1"]
     assert cause["remedy"]["commands"][-1] == "sudo reboot"
     assert cause["remedy"]["who"] == "host"
+    assert cause["hurts"] == ["profile", "run"]
     assert cause["source"].startswith("CUDA release notes")
     assert document == to_dict(REPORT)
 

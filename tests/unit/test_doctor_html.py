@@ -6,10 +6,12 @@ from dataclasses import replace
 
 import pytest
 
+from kprof.audit import Facts
 from kprof.audit.verdict import Remedy, Verdict
 from kprof.doctor_html import FACTS, linked, render, shown
 from kprof.doctor_result import result
-from tests.doctor_fixture import CLEAN, COMMAND, DRIVER, HOSTILE, REPORT, audited
+from kprof.doctor_words import machine
+from tests.doctor_fixture import CLEAN, COMMAND, DRIVER, HOSTILE, REPORT, VERDICTS, audited
 from tests.page_parser import Page
 
 
@@ -57,7 +59,13 @@ def test_every_check_is_on_it(page: Page) -> None:
 
 def test_the_text_for_the_admin_is_ready_to_send(html: str) -> None:
     (ready,) = re.findall(r'<pre id="letter-1"[^>]*>(.*?)</pre>', html, re.DOTALL)
-    assert ready.startswith("The host needs NVIDIA driver R580. Please run the commands below")
+    assert ready.startswith(
+        "Hello,\n\nthis is about the machine [name of the machine].\n\n"
+        "The host needs NVIDIA driver R580. Please run the commands below on the host.\n\n  sudo"
+    )
+    assert ready.count("Thank you!") == 1
+    assert ready.index("sudo reboot") < ready.index("Thank you!") < ready.index("What kprof")
+    assert "kprof doctor saw on 2026-11-29 22:00 UTC (check driver.too_old_for_torch):" in ready
     assert "Inside this container" not in ready
     assert "\n  sudo apt-get install nvidia-driver-580\n  sudo reboot\n" in ready
     assert "  GPU: 8 × NVIDIA H200\n" in ready
@@ -96,15 +104,38 @@ def test_who_can_help_himself_gets_no_letter() -> None:
 def test_a_remedy_for_root_becomes_a_letter_too() -> None:
     verdict = Verdict("error", "the driver is old", (), Remedy("Update it.", (COMMAND,), "root"))
     html = render(result(audited((("a.b", verdict),))))
-    assert "On this machine the driver is old\n\nUpdate it.\n\n  pip install torch" in html
+    assert (
+        "Hello,\n\nI want to run CUDA programs on the machine [name of the machine], and cannot:\n"
+        "the driver is old.\n\nWhat would help: Update it.\n\n  pip install torch"
+    ) in html
+
+
+def test_a_letter_says_what_it_is_for() -> None:
+    verdict = Verdict("error", "closed", (), Remedy("Open.", (), "root"))
+    report = result(audited((("ncu.perm", verdict),)))
+    assert "I want to profile GPU kernels with Nsight Compute on the machine" in render(report)
+    driver = result(audited((("driver.missing", verdict),)))
+    assert "I want to run CUDA programs on the machine" in render(driver)
+    assert "I want to profile GPU kernels" in render(replace(driver, purpose="profile"))
+
+
+def test_a_letter_does_not_ask_others_to_run_kprof() -> None:
+    once = Remedy("Profile as root.", ("sudo kprof profile TARGET",), "root")
+    commands = ("pause", "kprof profile TARGET", "tee /etc/modprobe.d/kprof-nvidia.conf")
+    remedy = Remedy("Pause it.", commands, "root", (once,))
+    html = render(result(audited((("ncu.busy", Verdict("error", "busy", (), remedy)),))))
+    (ready,) = re.findall(r'<pre id="letter-1"[^>]*>(.*?)</pre>', html, re.DOTALL)
+    assert "  pause\n  # (my profile runs here)\n  tee /etc/modprobe.d/kprof-nvidia.conf" in ready
+    assert "kprof profile" not in ready
+    assert "Profile as root" not in ready
 
 
 def test_every_independent_error_gets_its_letter() -> None:
     root = Remedy("Ask for it.", (COMMAND,), "root")
     two = (("a.b", Verdict("error", "one", (), root)), ("c.d", Verdict("error", "two", (), root)))
     html = render(result(audited(two)))
-    assert "On this machine one" in html
-    assert "On this machine two" in html
+    assert "and cannot:\none." in html
+    assert "and cannot:\ntwo." in html
 
 
 def test_a_clean_machine_has_no_cause() -> None:
@@ -145,6 +176,45 @@ def test_facts_are_shown_as_saved_and_not_without_end(html: str) -> None:
 )
 def test_addresses_of_a_source_are_links(text: str, shows: str) -> None:
     assert linked(text) == shows
+
+
+def test_the_page_says_when_the_machine_was_looked_at(html: str, page: Page) -> None:
+    assert "Looked at on 2026-11-29 22:00 UTC" in page.visible
+    assert '<time datetime="2026-11-29T22:00:00Z">' in html
+    undated = Page(render(replace(REPORT, taken=None))).visible
+    assert "The snapshot does not say when" in undated
+
+
+def test_what_is_known_to_be_absent_is_not_called_unknown() -> None:
+    facts = Facts(
+        {"lspci_gpus": [], "driver": {"modules_loaded": []}, "libcuda": {"path": None},
+         "toolkits": [], "torch": None, "ncu": {"path": None}, "os": {"system": "linux"}}
+    )  # fmt: skip
+    html = render(result(audited(VERDICTS, facts)))
+    head = html[html.index('<dl class="facts">') : html.index("</header>")]
+    assert "unknown" not in head
+    assert head.count("none found") == 5
+
+
+@pytest.mark.parametrize(
+    ("facts", "gpu", "driver"),
+    [
+        ({}, "unknown", "unknown"),
+        ({"gpus": []}, "none found", "unknown"),
+        ({"lspci_gpus": []}, "none found", "unknown"),
+        ({"lspci_gpus": ["GA102", "AD102"], "gpus": []}, "GA102, AD102 (on the PCI bus)", "unknown"),
+        ({"lspci_gpus": ["GA102"], "gpus": [{"name": "A"}]}, "A", "unknown"),
+        ({"lspci_gpus": [], "os": {"wsl": 2}}, "unknown", "unknown"),
+        ({"lspci_gpus": [], "os": {"jetson": "JetPack 6"}}, "unknown", "unknown"),
+        ({"driver": {"modules_loaded": []}}, "unknown", "none found"),
+        ({"driver": {"modules_loaded": []}, "os": {"wsl": 2}}, "unknown", "unknown"),
+        ({"driver": {"modules_loaded": [], "version": "580.1"}}, "unknown", "580.1"),
+    ],
+)  # fmt: skip
+def test_gpu_and_driver_in_short(facts: dict[str, object], gpu: str, driver: str) -> None:
+    short = dict(machine(Facts(facts)))
+    assert short["GPU"] == gpu
+    assert short["driver"] == driver
 
 
 def test_faults_of_the_snapshot_are_on_the_page() -> None:

@@ -27,6 +27,11 @@ def test_the_cause_stands_first_with_its_fix_and_who_can_run_it() -> None:
     assert shown.index("sudo reboot") < shown.index("torch.slow")
 
 
+def test_it_says_when_the_machine_was_looked_at() -> None:
+    assert "; seen 2026-11-29 22:00 UTC\n" in summary(REPORT, width=200)
+    assert "; seen" not in summary(replace(REPORT, taken=None), width=200)
+
+
 def test_other_problems_take_one_line_each_errors_first() -> None:
     shown = summary(REPORT, width=300)
     rows = [line for line in lines(shown) if line.startswith(("ERROR  ", "WARNING"))]
