@@ -18,6 +18,7 @@ and in the program to profile, for ``kprof profile --nvtx step``::
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
 
 from kprof.errors import KprofError
@@ -43,6 +44,23 @@ __all__ = [
 _LAZY = dict.fromkeys(
     ("Checkup", "Diagnosis", "diagnose", "doctor", "load", "render"), "kprof.api"
 ) | {"region": "kprof.regions"}
+
+
+def _checkout(package: str) -> str | None:
+    """Return the root of the checkout that a package lies in, None where it is installed whole.
+
+    In a checkout the content (rules, reports, sample kernels) lies beside the package, and gets
+    into it when a wheel is built or an editable install maps it. Python started in a checkout
+    takes the package from there even where another kprof is installed.
+    """
+    root = os.path.dirname(package)  # noqa: PTH120 - pathlib would be loaded for this alone
+    whole = os.path.isdir(os.path.join(package, "rules"))  # noqa: PTH112, PTH118
+    there = os.path.isfile(os.path.join(root, "pyproject.toml"))  # noqa: PTH113, PTH118
+    return root if there and not whole else None
+
+
+# Where kprof.rules, kprof.reports and kprof.sample_kernels are looked for, after the package.
+__path__ += [root for root in map(_checkout, __path__) if root]
 
 
 def __getattr__(name: str) -> Any:

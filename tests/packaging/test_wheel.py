@@ -119,6 +119,30 @@ def test_the_installed_demo_brings_its_recording(installed: Path, tmp_path: Path
     assert (tmp_path / page).is_file()
 
 
+def test_python_started_in_a_checkout_finds_the_content_beside_the_package(
+    installed: Path, tmp_path: Path
+) -> None:
+    machine = ROOT / "tests" / "data" / "doctor" / "h1-h200-bare-metal-r580.json"
+    code = f"""
+import kprof, kprof.rule, kprof.samples
+print(kprof.__file__)
+print(len(kprof.doctor({str(machine)!r})._repr_html_()) > 10_000)
+print(len(kprof.rule.registry()) > 10, len(kprof.samples.samples()) > 10)
+"""
+    python = installed / "python"
+    outside = run(python, "-B", "-c", code, cwd=tmp_path).splitlines()
+    assert Path(outside[0]).is_relative_to(installed.parent)
+    inside = run(python, "-B", "-c", code, cwd=ROOT).splitlines()
+    assert Path(inside[0]).parent == ROOT / "kprof", "the checkout shadows the installed one"
+    assert inside[1:] == outside[1:] == ["True", "True True"]
+
+
+def test_a_package_that_is_whole_looks_nowhere_else(installed: Path, tmp_path: Path) -> None:
+    # A package called rules beside an installed kprof is somebody else's.
+    code = "import kprof; print(len(list(kprof.__path__)))"
+    assert run(installed / "python", "-c", code, cwd=tmp_path) == "1\n"
+
+
 def test_the_installed_doctor_brings_table_and_templates(installed: Path, tmp_path: Path) -> None:
     machine = ROOT / "tests" / "data" / "doctor" / "h1-h200-bare-metal-r580.json"
     run(installed / "kprof", "doctor", "--from", machine, "--html", "page.html", cwd=tmp_path)
