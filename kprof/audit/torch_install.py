@@ -32,10 +32,7 @@ def install_torch(facts: Facts) -> Remedy:
         return jetson_torch(facts)
     machine = derive.machine(facts)
     if not devices(facts) and derive.driver_version(facts) is None:
-        return Remedy(
-            f"Install torch ({SELECTOR}); which build fits shows once the GPU and its driver do",
-            (f"{remedies.python(facts)} -m pip install torch",),
-        )
+        return _without_a_machine(facts)
     if machine is None:
         return Remedy(f"Choose the build for this driver and GPU on {SELECTOR}")
     found = fitting(facts)
@@ -44,8 +41,32 @@ def install_torch(facts: Facts) -> Remedy:
     release, variant = found
     return Remedy(
         f"Install torch {release} for CUDA {matrix.cuda_of(variant)} ({variant}): it runs on "
-        f"{_what_it_must_fit(facts)}.{_in_image(facts)}",
+        f"{_what_it_must_fit(facts)}.{_another_build(facts, found)}{_in_image(facts)}",
         (install_command(facts, variant, release),),
+    )
+
+
+def _without_a_machine(facts: Facts) -> Remedy:
+    """Return what to do where neither GPU nor driver is known: any build, or ask where they are."""
+    if derive.torch_absent(facts):
+        return Remedy(
+            f"Install torch ({SELECTOR}); which build fits shows once the GPU and its driver do",
+            (f"{remedies.python(facts)} -m pip install torch",),
+        )
+    return Remedy(
+        "Which build of torch fits depends on the GPU and its driver, which are not known here: "
+        f"have them looked at on the machine that it failed on, or choose on {SELECTOR}",
+        ("kprof doctor",),
+    )
+
+
+def _another_build(facts: Facts, found: tuple[str, str]) -> str:
+    """Return why to install the version that is installed: it is not the build of that name."""
+    if (facts.text("torch.version") or "") != "+".join(found):
+        return ""
+    return (
+        " The one installed has the same version, but it is not that build: PyTorch's own has "
+        "code for this GPU."
     )
 
 

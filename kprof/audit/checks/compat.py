@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from kprof.audit import derive, gpustate, matrix, references, remedies, search_path, toolchain
+from kprof.audit import (
+    derive,
+    gpustate,
+    matrix,
+    packages,
+    references,
+    remedies,
+    search_path,
+    toolchain,
+)
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
@@ -70,15 +79,46 @@ def _away(facts: Facts) -> Remedy:
 
 
 def _moved(facts: Facts) -> Remedy:
+    if derive.in_container(facts):
+        return _out_of_the_image(facts)
     path = PurePosixPath(facts.text("libcuda.path") or "")
     known = [str(one) for one in path.parents if "compat" in one.name]
-    directory = remedies.quoted((known or ["/usr/local/cuda/compat"])[0], "/usr/local/cuda/compat")
-    image = " (in a container: in its image)" if derive.in_container(facts) else ""
+    if not known:
+        return Remedy(
+            "See which libcuda the loader finds, and remove the package of the one that is not "
+            "the driver's (cuda-compat-*).",
+            ("ldconfig -p | grep libcuda.so.1", *_remove_package(facts), "sudo ldconfig"),
+            "root",
+        )
+    directory = remedies.quoted(known[0], "/usr/local/cuda/compat")
     return Remedy(
-        f"Move the compat directory out of the way{image}; the driver's own libcuda will do.",
+        "Move the compat directory out of the way; the driver's own libcuda will do.",
         (f"sudo mv {directory} {directory}.off", "sudo ldconfig"),
         "root",
     )
+
+
+def _out_of_the_image(facts: Facts) -> Remedy:
+    """Return how to keep a container's start from putting the image's compat libcuda in place."""
+    return Remedy(
+        "Leave the compat libraries out of the image (last line of its Dockerfile), build it, and "
+        "start the container afresh: the container runtime puts them before the driver's libcuda "
+        "when it starts. The driver's own will do.",
+        (
+            "echo 'RUN rm -rf /usr/local/cuda*/compat' >> Dockerfile",
+            "docker build -t IMAGE .",
+            *remedies.start_with_gpu(facts),
+        ),
+    )
+
+
+def _remove_package(facts: Facts) -> tuple[str, ...]:
+    kind = packages.family(facts.text("os.distro"))
+    if kind in ("ubuntu", "debian"):
+        return ("sudo apt-get purge -y 'cuda-compat-*'",)
+    if kind in ("rhel", "fedora"):
+        return ("sudo dnf remove -y 'cuda-compat-*'",)
+    return ("sudo zypper remove -y 'cuda-compat-*'",) if kind == "suse" else ()
 
 
 def _needed(facts: Facts) -> int | None:

@@ -22,6 +22,17 @@ _EXPLAINS = {
     "ncu.preinit": ("ncu.no_kernels",),
 }
 
+# What starts the target so; kprof follows child processes by itself.
+_COMMANDS = {
+    "ncu.no_kernels": ("kprof profile TARGET",),
+    "ncu.child": ("kprof profile TARGET", "ncu --target-processes all TARGET"),
+    "ncu.script": ("kprof profile TARGET", "ncu --target-processes all bash TARGET"),
+    "ncu.preinit": ("unset LD_PRELOAD CUDA_INJECTION64_PATH",),
+    "ncu.memory": ("kprof profile --replay-mode application TARGET",),
+    "ncu.savestate": ("kprof profile --replay-mode application TARGET",),
+    "ncu.clock": ("kprof profile --clock-control none TARGET",),
+}
+
 
 def _judge(name: str) -> Callable[[Facts], Verdict]:
     def judge(facts: Facts) -> Verdict:
@@ -37,7 +48,7 @@ def _judge(name: str) -> Callable[[Facts], Verdict]:
             "warning" if known.severity == "warning" else "error",
             known.cause,
             (line,),
-            Remedy(f"{first[:1].upper()}{first[1:]}{rest}"),
+            Remedy(f"{first[:1].upper()}{first[1:]}{rest}", _COMMANDS.get(name, ())),
             f"{known.source} [{known.confidence}]",
         )
 

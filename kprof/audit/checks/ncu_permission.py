@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 from kprof.audit import derive, permission, remedies, said, windows
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.references import rule
@@ -66,19 +68,26 @@ def _because(facts: Facts) -> str:
             "ncu is refused the counters although RmProfilingAdminOnly is 0: it is the host's, "
             "or the GPU is virtual"
         )
-    user = facts.number("process.euid")
+    value = facts.number(permission.PARAMETER)
+    shown = f" (RmProfilingAdminOnly is {value:.0f})" if value is not None else ""
+    return f"the driver keeps the counters to administrators{shown}{_who_lacks_what(facts)}"
+
+
+def _who_lacks_what(facts: Facts) -> str:
+    """Return what keeps this process from counting as an administrator; "" where it is not known."""
+    user, capabilities = facts.number("process.euid"), facts.texts("process.capabilities")
+    if capabilities is None and not user:
+        return ""
     who = "root" if user == 0 else "this user"
     lacks = "has neither CAP_SYS_ADMIN nor CAP_PERFMON"
-    if "CAP_PERFMON" in (facts.texts("process.capabilities") or ()):
+    if "CAP_PERFMON" in (capabilities or ()):
         branch = derive.driver_branch(facts)
         driver = f"; this is R{branch}" if branch else ""
         lacks = f"has only CAP_PERFMON, which counts from driver R565 on{driver}"
     if facts.flag("process.user_namespace"):
         lacks = "is in a user namespace, where no capability counts for the driver"
-    value = facts.number(permission.PARAMETER)
-    shown = f" (RmProfilingAdminOnly is {value:.0f})" if value is not None else ""
     where = f" in this {derive.brief(kind, 20)}" if (kind := derive.in_container(facts)) else ""
-    return f"the driver keeps the counters to administrators{shown}, and {who}{where} {lacks}"
+    return f", and {who}{where} {lacks}"
 
 
 def _evidence(facts: Facts) -> tuple[str, ...]:
@@ -110,12 +119,26 @@ def _open_counters(facts: Facts) -> Remedy:
     kind = derive.in_container(facts)
     if kind:
         return _from_the_host(facts, kind)
+    once = Remedy("Profile as root, this once.", (_AS_ROOT,), "root")
     return Remedy(
-        "Give the module the option that opens the counters to every user, then reboot.",
+        f"{'On Linux: give' if _nowhere(facts) else 'Give'} the module the option that opens the "
+        "counters to every user, then reboot.",
         remedies.module_option(facts, _OPTION),
         "root",
-        (Remedy("Profile as root, this once.", (_AS_ROOT,), "root"),),
+        (once, *(_elsewhere() if _nowhere(facts) else ())),
     )
+
+
+def _nowhere(facts: Facts) -> bool:
+    """Say whether not even the system is known on which ncu was refused."""
+    return not facts.known("os.system") and not facts.known("os.distro")
+
+
+def _elsewhere() -> tuple[Remedy, ...]:
+    opened = windows.open_counters()
+    panel = dataclasses.replace(opened, text=f"On Windows: {opened.text}")
+    flag = _CAPABILITY_FLAGS["docker"]
+    return (Remedy("In a container: start it with the capability.", (flag,), "host"), panel)
 
 
 def _from_the_host(facts: Facts, kind: str) -> Remedy:

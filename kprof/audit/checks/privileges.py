@@ -77,11 +77,16 @@ def no_sys_admin(facts: Facts) -> Verdict:
     return Verdict(
         "error",
         f"the driver keeps the counters for administrators, and this {derive.brief(kind, 20)} "
-        "container has no CAP_SYS_ADMIN",
+        f"container {_lacks(facts)}",
         (*derive.values(facts, "os.container", *_RIGHTS), *((line,) if line else ())),
         _grant(facts),
         references.rule("counters_in_containers"),
     )
+
+
+def _lacks(facts: Facts) -> str:
+    known = facts.texts("process.capabilities") is not None
+    return "has no CAP_SYS_ADMIN" if known else "is refused them, as one without CAP_SYS_ADMIN is"
 
 
 def _missing(facts: Facts) -> str:
