@@ -41,19 +41,28 @@ def places(
     kernel: Kernel,
     weight: Callable[[Instruction], float],
     total: float | None = None,
+    *,
+    rows: Iterable[Instruction] | None = None,
 ) -> tuple[Place, ...]:
     """Return where most of the weight is, and its share of ``total`` (default: the sum).
 
     Instructions of one source line count together and are named by the heaviest of them: an
     unrolled loop is one place, not eight.
+
+    Args:
+        kernel: whose instructions are weighed.
+        weight: what one instruction contributes.
+        total: what shares are of.
+        rows: the instructions; those that have counters of their own when None.
     """
-    weighed = [(weight(row), row) for row in kernel.instructions]
-    rows = sorted(((w, r) for w, r in weighed if w > 0.0), key=lambda item: (-item[0], item[1].pc))
-    whole = sum(w for w, _ in rows) if total is None else total
+    weighed = [(weight(row), row) for row in (kernel.instructions if rows is None else rows)]
+    heavy = [(w, row) for w, row in weighed if w > 0.0]
+    heavy.sort(key=lambda item: (-item[0], item[1].function, item[1].pc))
+    whole = sum(w for w, _ in heavy) if total is None else total
     if not whole:
         return ()
     lines: dict[tuple[object, ...], list[tuple[float, Instruction]]] = {}
-    for w, row in rows:
+    for w, row in heavy:
         key = (row.file, row.line) if row.line is not None else (None, row.function, row.pc)
         lines.setdefault(key, []).append((w, row))
     found = [(sum(w for w, _ in group), group[0][1]) for group in lines.values()]

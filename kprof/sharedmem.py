@@ -8,7 +8,8 @@ plain loads and stores; actual against ideal wavefronts, per instruction, does n
 from __future__ import annotations
 
 from kprof import metrics as m
-from kprof.model import Instruction, Kernel, SharedLine, SharedMemory
+from kprof.model import Instruction, Kernel, SharedClass, SharedLine, SharedMemory
+from kprof.sass import parse
 
 WAVEFRONTS = m.SHARED_WAVEFRONTS.ways[0].metrics[0]
 IDEAL = m.SHARED_WAVEFRONTS_IDEAL.ways[0].metrics[0]
@@ -28,6 +29,7 @@ def shared_memory(kernel: Kernel) -> SharedMemory | None:
         ideal=ideal,
         excess_pct=100.0 * (wavefronts - ideal) / wavefronts if wavefronts else 0.0,
         by_source=tuple(_line(row) for row in accesses(kernel)),
+        by_class=classes(kernel),
     )
 
 
@@ -35,6 +37,23 @@ def accesses(kernel: Kernel) -> list[Instruction]:
     """Return the instructions that access shared memory, most excess wavefronts first."""
     rows = [row for row in kernel.instructions if row.values.get(WAVEFRONTS)]
     return sorted(rows, key=lambda row: (-excess(row), -row.values[WAVEFRONTS], row.pc))
+
+
+def classes(kernel: Kernel) -> tuple[SharedClass, ...]:
+    """Return wavefronts by kind of access, most excess first."""
+    found: dict[str, tuple[float, float]] = {}
+    for row in accesses(kernel):
+        opcode = kind(row)
+        wavefronts, ideal = found.get(opcode, (0.0, 0.0))
+        found[opcode] = (wavefronts + row.values[WAVEFRONTS], ideal + row.values.get(IDEAL, 0.0))
+    made = (SharedClass(opcode, *amounts) for opcode, amounts in found.items())
+    return tuple(sorted(made, key=lambda one: (one.ideal - one.wavefronts, one.opcode)))
+
+
+def kind(row: Instruction) -> str:
+    """Return an instruction's opcode, e.g. ``LDSM``; empty where its text was not read."""
+    parsed = parse(row.sass)
+    return parsed.opcode if parsed else ""
 
 
 def excess(row: Instruction) -> float:

@@ -81,18 +81,33 @@ def source_view(kernel: Kernel, most: tuple[int, int] = (LINES, INSTRUCTIONS)) -
     )
 
 
+def every_instruction(kernel: Kernel) -> list[Instruction]:
+    """Return all instructions of a kernel that was read as a whole, executions included.
+
+    Where it was not, those that have counters of their own.
+    """
+    return [
+        Instruction(item.pc, item.sass, item.file, item.line, values, item.function)
+        for item, values in _rows(kernel)
+    ]
+
+
 def _rows(kernel: Kernel) -> list[_Row]:
     """Return every instruction with its counters, in the order of the code."""
     if not kernel.code:
         return [(_code(row), row.values) for row in kernel.instructions]
     counted = {(row.function, row.pc): row.values for row in kernel.instructions}
-    columns = ((EXECUTED, kernel.executed), (THREADS, kernel.threads))
     rows: list[_Row] = []
     for position, item in enumerate(kernel.code):
         values = dict(counted.get((item.function, item.pc), {}))
-        values |= {name: column[position] for name, column in columns if column}
+        values |= {name: column[position] for name, column in _executions(kernel) if column}
         rows.append((item, values))
     return rows
+
+
+def _executions(kernel: Kernel) -> tuple[tuple[str, Sequence[float]], ...]:
+    """Return the columns that stand beside the code."""
+    return (EXECUTED, kernel.executed), (THREADS, kernel.threads)
 
 
 def _says(item: Code) -> bool:
@@ -154,6 +169,7 @@ def _heater(kernel: Kernel) -> Callable[[_Sum], Heat]:
     """Return what turns sums into heat; what the kernel lacks is unknown, not zero."""
     known = {name for row in kernel.instructions for name in row.values}
     known |= {name for name in (*_COLUMNS, *_IDEALS) if name in kernel.metrics}
+    known |= {name for name, column in _executions(kernel) if column}
 
     def value(item: _Sum, name: str, ideal: str = "") -> float | None:
         if name not in known or (ideal and ideal not in known):

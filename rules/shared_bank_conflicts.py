@@ -15,8 +15,10 @@ EXCESS_SHARE = 0.10  # NVIDIA rule SharedMemoryConflicts uses 10 % on its own co
 DATA_STAGE_PCT = 40.0
 STALL_SHARE = 0.20
 STAGE = frozenset({"l1_data"})
+ASYNCHRONOUS = frozenset({"LDGSTS"})
 ADVICE = {
     "LDSM": "ldmatrix rows collide: XOR-swizzle the row's 16-byte chunks instead of padding.",
+    "STSM": "stmatrix rows collide: XOR-swizzle the row's 16-byte chunks instead of padding.",
     "LDGSTS": "Asynchronous copies write colliding rows: swizzle the shared-memory layout they fill.",
     "ATOMS": "Atomics of one warp hit one bank: aggregate in the warp first, or keep several copies.",
 }
@@ -45,7 +47,7 @@ def shared_bank_conflicts(kernel: Kernel) -> Finding | None:
     The raw counters (`l1tex__data_bank_conflicts_*`) are not used: they count arbitration that
     costs nothing (a padded transpose shows thousands) and miss ldmatrix, asynchronous copies and
     atomics. A 128-bit load needs 4 wavefronts without any conflict; the ideal knows that.
-    For asynchronous copies that bypass L1 the two views disagree: low confidence there.
+    For asynchronous copies (LDGSTS) the two views may disagree: low confidence there.
     Conflicts while the data stage is idle are reported as information only.
 
     ## References
@@ -69,7 +71,7 @@ def shared_bank_conflicts(kernel: Kernel) -> Finding | None:
     return Finding(
         rule="shared-bank-conflicts",
         severity=estimate.severity(speedup) if matters else "info",
-        confidence=_confidence(rows),
+        confidence=_confidence(kernel),
         headline=_headline(rows, wavefronts / ideal if ideal else None)
         + where(found)
         + _but(kernel, speedup, matters=matters),
@@ -88,7 +90,7 @@ def shared_bank_conflicts(kernel: Kernel) -> Finding | None:
         refuted_by="an idle data stage and no short-scoreboard or MIO-throttle stalls, or no change in "
         "time with a padded tile",
         source=found,
-        advice=_advice(rows),
+        advice=_advice(kernel),
     )  # fmt: skip
 
 
@@ -132,12 +134,16 @@ def _kind(row: Instruction | None) -> str:
     return words[0].rstrip(";") if words else ""
 
 
-def _confidence(rows: list[Instruction]) -> Confidence:
-    return "low" if "BYPASS" in _kind(_worst(rows)) else "high"
+def _class(kernel: Kernel) -> str:
+    """Return the kind of access with most excess wavefronts."""
+    return next((one.opcode for one in sharedmem.classes(kernel)), "")
 
 
-def _advice(rows: list[Instruction]) -> tuple[str, ...]:
-    kind = _kind(_worst(rows))
-    special = next((text for opcode, text in ADVICE.items() if kind.startswith(opcode)), None)
+def _confidence(kernel: Kernel) -> Confidence:
+    return "low" if _class(kernel) in ASYNCHRONOUS else "high"
+
+
+def _advice(kernel: Kernel) -> tuple[str, ...]:
+    special = ADVICE.get(_class(kernel))
     swizzle = "Or XOR the column index with the row: `tile[r][c ^ r]` needs no extra memory."
     return (special, PADDING) if special else (PADDING, swizzle)

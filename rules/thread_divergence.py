@@ -6,10 +6,12 @@ import math
 
 from kprof import estimate
 from kprof import metrics as m
-from kprof.evidence import derived, measured
+from kprof.evidence import derived, measured, places, where
 from kprof.limiter import limiter
-from kprof.model import Finding, Kernel, Resource
+from kprof.model import Finding, Instruction, Kernel, Resource
 from kprof.rule import rule
+from kprof.source_view import EXECUTED, every_instruction
+from kprof.source_view import THREADS as ACTIVE
 
 THREADS = 24.0  # of 32; NVIDIA rule ThreadDivergence, ncu 2025.3
 WARP = 32
@@ -54,11 +56,13 @@ def thread_divergence(kernel: Kernel) -> Finding | None:
     speedup = estimate.gain(kernel, lost * estimate.pressure(kernel, PIPES), PIPES)
     if not estimate.is_worth_it(speedup):
         return None
+    found = places(kernel, _idle, rows=every_instruction(kernel))
     return Finding(
         rule="thread-divergence",
         severity=estimate.severity(speedup),
         confidence="high" if pct >= 60.0 else "medium",
-        headline=f"Warps diverge: {threads:.1f} of {WARP} threads are active per instruction",
+        headline=f"Warps diverge: {threads:.1f} of {WARP} threads are active per instruction"
+        f"{where(found)}",
         detail=f"{100 * lost:.0f} % of the execution slots pass without a thread in them.",
         estimated_speedup=speedup,
         resource=_resource(top.resource if top else ""),
@@ -73,12 +77,19 @@ def thread_divergence(kernel: Kernel) -> Finding | None:
             derived("busiest of issue and math pipes", pct, "%"),
         ),
         refuted_by="all threads active in the instructions that take the time (see the source table)",
+        source=found,
         advice=(
             "Make the branch condition the same for all threads of a warp: decide by threadIdx.x / 32 instead of by lane, or sort the work so that neighbours agree.",
             "Replace short branches by selects (a ? b : c) or arithmetic.",
             "Where loop counts differ per thread, let a whole warp work on one item.",
         ),
     )
+
+
+def _idle(row: Instruction) -> float:
+    """Return the thread slots that an instruction left empty."""
+    ran, active = row.values.get(EXECUTED), row.values.get(ACTIVE)
+    return 0.0 if ran is None or active is None else WARP * ran - active
 
 
 def _launched(kernel: Kernel, threads: float) -> bool:

@@ -133,6 +133,22 @@ class SharedLine:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedClass:
+    """Shared-memory wavefronts of one kind of access.
+
+    Attributes:
+        opcode: ``LDS``, ``LDSM``, ``LDGSTS``, ``STS``, ``STSM``, ``ATOMS``, or whatever else
+            accesses shared memory; empty where the instructions' text was not read.
+        wavefronts: passes through the data banks the addresses needed.
+        ideal: passes the same accesses need without conflicts.
+    """
+
+    opcode: str
+    wavefronts: float
+    ideal: float
+
+
+@dataclass(frozen=True, slots=True)
 class SharedMemory:
     """Shared-memory access efficiency.
 
@@ -141,12 +157,14 @@ class SharedMemory:
         ideal: passes the same accesses need without conflicts, by access width.
         excess_pct: 100 * (wavefronts - ideal) / wavefronts.
         by_source: per instruction, most excess first.
+        by_class: per kind of access, most excess first.
     """
 
     wavefronts: float | None = None
     ideal: float | None = None
     excess_pct: float | None = None
     by_source: tuple[SharedLine, ...] = ()
+    by_class: tuple[SharedClass, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

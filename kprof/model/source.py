@@ -77,8 +77,9 @@ class SassLine:
 class SourceView:
     """A kernel's source lines and instructions, as many as matter.
 
-    A report says of each instruction one file and one line, the innermost of code that was
-    inlined: the chain of callers is not in it.
+    A report says of each instruction one file and one line. Of inlined code that is the line in
+    the inlined function or the one that calls it, as the compiler noted it: the chain between them
+    is not in the report.
 
     Attributes:
         lines: most relevant first.
