@@ -72,6 +72,7 @@ SNAPSHOT: dict[str, Form] = {
     },
     "ncu_report": {"version": TEXT},
     "services": {ANY: TEXT},
+    "profilers": [{"name": TEXT, "pid": NUMBER}],
     "files": {ANY: _FILE},
     "container_runtime": {
         "nvidia": FLAG, "requires": TEXT, "gpus_flag": FLAG, "driver_capabilities": TEXT,

@@ -77,7 +77,8 @@ def _judged(check: Check, facts: Facts) -> Verdict:
 
 
 def _narrowed(check: Check, verdict: Verdict, purpose: Purpose | None) -> Verdict:
-    if purpose in check.vital and verdict.status == "warning":
+    pending = verdict.status == "skipped" and verdict.remedy is not None  # of no matter elsewhere
+    if purpose in check.vital and (pending or verdict.status == "warning"):
         return dataclasses.replace(verdict, status="error")
     if purpose is None or purpose in check.hurts or verdict.status not in ("error", "warning"):
         return verdict

@@ -125,7 +125,12 @@ def install_toolkit(facts: Facts, wanted: tuple[int, int]) -> Remedy:
         f"export PATH=/usr/local/cuda-{name}/bin:$PATH",
     )
     if command is None:
-        return Remedy(f"Install the CUDA {name} toolkit from {ARCHIVE} and name it", use)
+        return Remedy(
+            f"Install the CUDA {name} toolkit: download its runfile from {ARCHIVE}, which is for "
+            "every Linux, run it and name the toolkit",
+            (f"sudo sh cuda_{name}.*_linux*.run --silent --toolkit", *use),
+            "root",
+        )
     install = command.format(major=wanted[0], minor=wanted[1])
     return Remedy(
         f"Install the CUDA {name} toolkit (from NVIDIA's package repository: {ARCHIVE}) and name it",

@@ -39,10 +39,29 @@ def install_torch(facts: Facts) -> Remedy:
     if not found:
         return _none_fits(facts, machine)
     release, variant = found
-    return Remedy(
+    remedy = Remedy(
         f"Install torch {release} for CUDA {matrix.cuda_of(variant)} ({variant}): it runs on "
         f"{_what_it_must_fit(facts)}.{_another_build(facts, found)}{_in_image(facts)}",
         (install_command(facts, variant, release),),
+    )
+    return _in_place_of_condas(facts, remedy) if _is_condas(facts) else remedy
+
+
+def _is_condas(facts: Facts) -> bool:
+    """Say whether conda installed torch: its builds carry no label, PyTorch's own do."""
+    version = facts.text("torch.version") or "+"
+    return facts.text("python.environment") == "conda" and "+" not in version
+
+
+def _in_place_of_condas(facts: Facts, remedy: Remedy) -> Remedy:
+    """Return a remedy that does not lay pip's torch over conda's."""
+    again = Remedy("Let conda-forge bring its build for CUDA",
+                   ("conda install -y -c conda-forge pytorch-gpu",))  # fmt: skip
+    return Remedy(
+        f"Remove conda's torch first. {remedy.text}",
+        ("conda remove -y --force pytorch", *remedy.commands),
+        remedy.who,
+        (again,),
     )
 
 

@@ -64,8 +64,8 @@ class Check:
         hurts: the purposes for which its error counts.
         explains: checks whose errors follow from this one's.
         judge: the function.
-        vital: the purposes for which already its warning is an error: without nvcc a machine is
-            sound, but nothing can be built on it.
+        vital: the purposes for which already its warning is an error, and what it skips with a
+            remedy: without nvcc a machine is sound, but nothing can be built on it.
         live: whether it judges a driver that runs: where none does, its "ok" would be untrue and
             its "unknown" idle, so both are skipped.
     """

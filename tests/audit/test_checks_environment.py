@@ -259,7 +259,10 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "how many is not known": ("env.multiple_toolkits", "unknown", machine()),
     # --- nvcc ---------------------------------------------------------------------------------------
-    "no nvcc": ("nvcc.missing", "warning", machine(nvcc={"path": None})),
+    "no nvcc": ("nvcc.missing", "skipped", machine(nvcc={"path": None})),
+    "no nvcc, but a toolkit": (
+        "nvcc.missing", "warning", machine(nvcc={"path": None}, toolkits=[toolkit("12.4")]),
+    ),
     "no nvcc, and a build wanted it": (
         "nvcc.missing", "error", machine(log="/bin/sh: 1: nvcc: not found")
     ),
@@ -478,6 +481,7 @@ def test_a_toolkit_that_is_here_is_named() -> None:
             "conda install -y -c nvidia/label/cuda-11.8.0 cuda-toolkit",
         ),
         ({"os": {"distro": "void"}}, "export CUDA_HOME=/usr/local/cuda-11.8"),
+        ({"os": {"distro": "void"}}, "sudo sh cuda_11.8.*_linux*.run --silent --toolkit"),
     ],
 )
 def test_one_that_is_not_here_is_installed_as_the_system_does_it(
@@ -514,7 +518,11 @@ def test_a_dropped_gpu_gets_the_last_toolkit_for_it_and_a_new_one_the_first() ->
     [
         ("ubuntu 24.04", "sudo apt-get install -y g++-13"),
         ("rocky 9.4", "sudo dnf install -y gcc-toolset-13-gcc-c++"),
-        ("fedora 42", "export NVCC_CCBIN=$(command -v g++-13)"),
+        ("fedora 42", "sudo dnf install -y gcc13-c++"),
+        ("debian 12", "sudo apt-get install -y g++-12"),
+        ("debian 13", "sudo apt-get install -y g++-13"),
+        ("ubuntu 22.04", "sudo apt-get install -y g++-12"),
+        ("void", "g++-13 --version"),
         ("arch", "sudo pacman -S gcc13"),
     ],
 )

@@ -581,6 +581,27 @@ def test_the_audits_own_programs_do_not_count(tmp_path: Path) -> None:
     assert states(machine(tmp_path, files))["ncu"] is None
 
 
+@pytest.mark.parametrize(
+    ("program", "state"),
+    [
+        ("/usr/bin/python3.12", None),
+        (
+            "/opt/nvidia/nsight-compute/2025.3.1/target/linux-desktop-glibc_2_11_3-x64/ncu",
+            "running",
+        ),
+    ],
+)
+def test_another_program_called_ncu_does_not_count(
+    tmp_path: Path, program: str, state: str | None
+) -> None:
+    here = machine(tmp_path, {**HOST, **process(7, "ncu"), **process(8, "nsys")})
+    (tmp_path / "proc/7/exe").symlink_to(program)
+    found = services.services(here)
+    assert found["services"]["ncu"] == state
+    ours = [{"name": "ncu", "pid": 7}] if state else []
+    assert found["profilers"] == [*ours, {"name": "nsys", "pid": 8}]
+
+
 def test_units_are_asked_where_systemd_runs(tmp_path: Path) -> None:
     answer = {"systemctl show": written(recorded.SYSTEMCTL)}
     (tmp_path / "run/systemd/system").mkdir(parents=True)

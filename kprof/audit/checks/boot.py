@@ -96,12 +96,15 @@ def nouveau_active(facts: Facts) -> Verdict:
 
 def _owned(facts: Facts, owner: str | None, line: str | None) -> Verdict:
     name = owner or "nouveau"
+    # modeset=0 keeps nouveau off the GPU where something loads it in spite of the list.
+    more = "options nouveau modeset=0\\n" if name == "nouveau" else ""
+    options = f"blacklist {name}\\n{more}"
     distro = packages.host_distro(facts)
     remedy = remedies.on_host(
         facts,
         f"Keep {name} from loading, renew the initial file system, reboot.",
         (
-            f"echo 'blacklist {name}' | sudo tee /etc/modprobe.d/kprof-{name}.conf",
+            f"printf '{options}' | sudo tee /etc/modprobe.d/kprof-{name}.conf",
             packages.initramfs(distro),
             "sudo reboot",
         ),

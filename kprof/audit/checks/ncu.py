@@ -19,6 +19,8 @@ _STUB_LOGGED = (
     r"Nsight Compute is not installed|nsight-compute directory is not found"
     r"|launcher without the tool behind it"
 )
+# It answers --version well, but not as ncu does: npm's npm-check-updates is called ncu, too.
+_ANOTHER_PROGRAM = r"exit status 0, said: ([^\n)]{1,80})\)"
 _TOO_OLD_LOGGED = r"Cuda driver is not compatible with Nsight Compute"
 _REPORT_READER = (
     "Nsight Compute, Python report interface: a report is read by its own or a later version "
@@ -67,9 +69,16 @@ def launcher_stub(facts: Facts) -> Verdict:
         if not (facts.absent("ncu.version") or facts.text("ncu.error")):
             raise Unknown("ncu.version")
     where = derive.brief(path or "ncu", 100)
+    other = re.search(_ANOTHER_PROGRAM, facts.text("ncu.error") or "")
+    what = (
+        f"another program of that name (it calls itself {derive.brief(other[1], 30)}), no Nsight "
+        "Compute"
+        if other
+        else "a launcher without Nsight Compute behind it, or does not start"
+    )
     return Verdict(
         "error",
-        f"{where} is a launcher without Nsight Compute behind it, or does not start",
+        f"{where} is {what}",
         (*derive.values(facts, "ncu"), *([line] if line else ())),
         _use_other(facts) or install_ncu(facts),
         rule("ncu_launcher"),

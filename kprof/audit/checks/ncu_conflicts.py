@@ -39,11 +39,13 @@ def resource_busy(facts: Facts) -> Verdict:
         if facts.sub("services") is None:
             raise Unknown("services")
         return ok("no other profiler was seen")
-    names = " and ".join(_PROFILERS[name] for name in running)
+    names = " and ".join(_named(facts, name) for name in running)
+    one = len(running) == 1
+    run = f"{names} {'is' if one else 'are'} running"
     if line is None:
-        message = f"{names} is running: while it collects profiling metrics, ncu is refused"
+        message = f"{run}: while {'it collects' if one else 'they collect'} profiling metrics, ncu is refused"
     elif running:
-        message = f"another tool holds the GPU's counters: {names} is running"
+        message = f"another tool holds the GPU's counters: {run}"
     else:
         message = "another tool holds the GPU's counters, perhaps outside this container"
     return Verdict(
@@ -53,6 +55,15 @@ def resource_busy(facts: Facts) -> Verdict:
         _free_counters(facts, running),
         said.source("ncu.resource_busy"),
     )
+
+
+def _named(facts: Facts, name: str) -> str:
+    """Return a tool for people, with the numbers of its processes where they are known."""
+    found = [
+        one.number("pid") for one in facts.items("profilers") or () if one.text("name") == name
+    ]
+    numbers = ", ".join(f"{pid:.0f}" for pid in found[:3] if pid is not None)
+    return f"{_PROFILERS[name]} (process {numbers})" if numbers else _PROFILERS[name]
 
 
 def _free_counters(facts: Facts, running: list[str]) -> Remedy:
@@ -234,11 +245,14 @@ def multi_rank_hang(facts: Facts) -> Verdict:
         message,
         (*derive.values(facts, "job", "ncu.version"), *([line] if line else ())),
         Remedy(
-            "Profile one rank, leave the collectives out, or replay the whole application; for the "
-            "communication itself use Nsight Systems",
-            (
-                "kprof profile --kernel '^(?!nccl|nvshmem)' TARGET",
-                "kprof profile --replay-mode application TARGET",
+            "Profile one rank with kprof, which leaves the kernels of NCCL and NVSHMEM out unless "
+            "--with-communication is given; for the communication itself use Nsight Systems",
+            ("kprof profile TARGET",),
+            alternatives=(
+                Remedy(
+                    "Replay the whole application, where they have to be measured",
+                    ("kprof profile --with-communication --replay-mode application TARGET",),
+                ),
             ),
         ),
         _SERIALISES,

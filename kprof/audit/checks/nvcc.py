@@ -27,7 +27,10 @@ _FALLBACK = (12, 8)
 
 @check("nvcc.missing", "nvcc", hurts=("build",), vital=("build",))
 def missing(facts: Facts) -> Verdict:
-    """Running and profiling need no nvcc, so its absence alone is a warning."""
+    """Running and profiling need no nvcc, so its absence alone matters only to builds.
+
+    Where a toolkit is there all the same it is a warning: somebody meant to build.
+    """
     line = derive.logged(facts, _MISSING_LOGGED)
     on_path = facts.flag("nvcc.on_path")
     path = facts.text("nvcc.path")
@@ -37,8 +40,9 @@ def missing(facts: Facts) -> Verdict:
             version = facts.text("nvcc.version") or "of unknown version"
             return ok(f"nvcc {derive.brief(version, 20)} is {derive.brief(path or '', 80)}")
     there = f"; there is {derive.brief(path, 80)}, which is not on PATH" if path else ""
+    wanted = bool(path or home(facts) or toolkits(facts))
     return Verdict(
-        "error" if line else "warning",
+        "error" if line else "warning" if wanted else "skipped",
         f"there is no nvcc on PATH{there}: CUDA code cannot be built",
         (*derive.values(facts, "nvcc", "toolkits", "env.PATH"), *([line] if line else ())),
         _put_on_path(facts),

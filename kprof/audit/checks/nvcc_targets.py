@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 
-from kprof.audit import derive, gpustate, matrix, packages
+from kprof.audit import derive, gpustate, matrix
 from kprof.audit.checks.nvcc import named_architectures
 from kprof.audit.coverage import coverage
 from kprof.audit.devices import Device, devices, dotted, need_devices
 from kprof.audit.facts import Facts, Unknown
+from kprof.audit.gcc_install import older_compiler
 from kprof.audit.references import rule
 from kprof.audit.toolkit_install import use_toolkit
 from kprof.audit.verdict import Remedy, Status, Verdict, check, ok, skipped
@@ -202,44 +203,6 @@ def _too_new(facts: Facts, name: str, limit: matrix.Fact | None, line: str | Non
             "  ", " "
         ),
         (*derive.values(facts, "nvcc", "host_compiler", "os.distro"), *([line] if line else ())),
-        _older_compiler(facts, highest if highest and "clang" not in name else None),
+        older_compiler(facts, highest if highest and "clang" not in name else None),
         str(limit) if limit else rule("gcc_override"),
-    )
-
-
-# Distribution -> how it installs an older GCC beside its own, and where that one's g++ is.
-_OLDER_GCC = {
-    "ubuntu": ("sudo apt-get install -y g++-{gcc}", "/usr/bin/g++-{gcc}"),
-    "debian": ("sudo apt-get install -y g++-{gcc}", "/usr/bin/g++-{gcc}"),
-    "rhel": (
-        "sudo dnf install -y gcc-toolset-{gcc}-gcc-c++",
-        "/opt/rh/gcc-toolset-{gcc}/root/usr/bin/g++",
-    ),
-    "suse": ("sudo zypper install -y gcc{gcc}-c++", "/usr/bin/g++-{gcc}"),
-    "arch": ("sudo pacman -S gcc{gcc}", "/usr/bin/g++-{gcc}"),
-}
-
-
-def _older_compiler(facts: Facts, gcc: int | None) -> Remedy:
-    if gcc is None:
-        return Remedy("Name an older compiler", ("export NVCC_CCBIN=/path/to/older/g++",))
-    if facts.text("python.environment") == "conda":
-        return Remedy(
-            f"Install GCC {gcc} into this conda environment",
-            (
-                f"conda install -y -c conda-forge gxx={gcc}",
-                "export NVCC_CCBIN=$CONDA_PREFIX/bin/g++",
-            ),
-        )
-    known = _OLDER_GCC.get(packages.family(facts.text("os.distro")) or "")
-    if known is None:
-        return Remedy(
-            f"Install GCC {gcc} beside the present one, and name its g++ to nvcc",
-            (f"export NVCC_CCBIN=$(command -v g++-{gcc})",),
-        )
-    install, path = (one.format(gcc=gcc) for one in known)
-    return Remedy(
-        f"Install GCC {gcc} beside the present one, and name it to nvcc",
-        (install, f"export NVCC_CCBIN={path}"),
-        "root",
     )

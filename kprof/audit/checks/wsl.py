@@ -85,7 +85,14 @@ def no_device(facts: Facts) -> Verdict:
     line = gpustate.error_logged(facts, 100, _NO_DEVICE)
     if line is None and gpustate.listed(facts) is None:
         raise Unknown("gpus")
-    return _no_device(facts, "WSL's driver library is loaded but finds no GPU", line)
+    return _no_device(facts, f"{_which_library(facts)} finds no GPU", line)
+
+
+def _which_library(facts: Facts) -> str:
+    path = facts.text("libcuda.path")
+    if path is None or path.startswith(_LIBRARIES) or facts.text("libcuda.kind") == "wsl":
+        return "WSL's driver library is loaded but"
+    return f"the libcuda in use, {derive.brief(path, 80)}, is not WSL's and"
 
 
 def _no_device(facts: Facts, message: str, line: str | None) -> Verdict:

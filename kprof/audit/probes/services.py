@@ -39,6 +39,7 @@ _UNITS = {
     "dcgm-exporter.service": "dcgm-exporter",
     "nvidia-dcgm-exporter.service": "dcgm-exporter",
 }
+_PROFILERS = ("ncu", "nsys", "nvprof")
 _STATES = {"active": "running", "reloading": "running"}
 
 
@@ -48,8 +49,10 @@ def services(machine: Machine) -> dict[str, Any]:
     if _sees_everything(machine):
         states = dict.fromkeys(_PROGRAMS.values())
     states |= _units(machine)
-    states |= dict.fromkeys(_running(machine), "running")
-    return {"services": states}
+    running = _running(machine)
+    states |= dict.fromkeys(running.values(), "running")
+    profilers = [{"name": name, "pid": pid} for pid, name in running.items() if name in _PROFILERS]
+    return {"services": states, **({"profilers": profilers} if profilers else {})}
 
 
 def _sees_everything(machine: Machine) -> bool:
@@ -58,16 +61,28 @@ def _sees_everything(machine: Machine) -> bool:
     return (machine.read("/proc/2/comm") or "").strip() == "kthreadd"
 
 
-def _running(machine: Machine) -> set[str]:
+def _running(machine: Machine) -> dict[int, str]:
     own = str(os.getpid())
-    found = set()
+    found: dict[int, str] = {}
     for number in machine.names("/proc"):
         if not number.isdecimal():
             continue
         name = (machine.read(f"/proc/{number}/comm", limit=64) or "").rstrip("\n")
-        if name in _PROGRAMS and not _descends(machine, number, own):
-            found.add(_PROGRAMS[name])
+        known = name in _PROGRAMS and not _is_namesake(machine, number, name)
+        if known and not _descends(machine, number, own):
+            found[int(number)] = _PROGRAMS[name]
     return found
+
+
+def _is_namesake(machine: Machine, number: str, name: str) -> bool:
+    """Say whether a process called ncu is known to run another program than Nsight Compute's."""
+    if name != "ncu":
+        return False
+    try:
+        program = os.readlink(machine.path(f"/proc/{number}/exe"))  # noqa: PTH115 - text, no path
+    except (OSError, ValueError):
+        return False  # somebody else's: not known
+    return "nsight" not in program.lower()
 
 
 def _descends(machine: Machine, number: str, ancestor: str) -> bool:
