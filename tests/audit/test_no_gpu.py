@@ -78,3 +78,10 @@ def test_a_driver_that_runs_is_judged() -> None:
     loaded = {"modules_loaded": ["nvidia", "nvidia_uvm"], "module_version": "580.95.05"}
     facts = {**NO_DRIVER, "driver": loaded, "log": "", "files": {}}
     assert judged("driver.uvm_stale", facts).status == "ok"
+
+
+def test_a_container_without_a_gpu_misses_no_unified_memory() -> None:
+    facts = {**IN_DOCKER, "driver": {"module_version": "570.133.07"},
+             "lspci_gpus": NO_DRIVER["lspci_gpus"], "container_runtime": {"nvidia": False}}  # fmt: skip
+    assert errors(facts)[0] == "container.runtime_unconfigured"
+    assert judged("driver.uvm_stale", facts).status == "skipped"

@@ -12,6 +12,7 @@ _UNKNOWN_ERROR = r"CUDA unknown error|cuInit\(?0?\)? (?:failed|returned).{0,80}\
 _FORKED = r"Cannot re-initialize CUDA in forked subprocess"
 _RESUMED = r"PM: (?:suspend|hibernation)(?:: hibernation)? exit|system resume|resumed from suspend"
 _NODE = "/dev/nvidia-uvm"
+_CONTROL = "/dev/nvidiactl"
 
 
 @check(
@@ -73,6 +74,8 @@ def uvm_stale(facts: Facts) -> Verdict:
     """nvidia_uvm can stop working over suspend and resume, or never have been set up."""
     if derive.wsl(facts) or derive.jetson(facts):
         return skipped("there is no nvidia_uvm here")
+    if derive.in_container(facts) and gpustate.exists(facts, _CONTROL) is False:
+        return skipped("this container was given no GPU")
     line = gpustate.error_logged(facts, 999, _UNKNOWN_ERROR)
     resumed = derive.logged(facts, _RESUMED)
     absent = _absent(facts)
