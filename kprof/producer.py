@@ -179,14 +179,12 @@ def _wait(kernel: Kernel, row: Instruction, reason: str, share: float) -> Wait:
         return Wait(reason, waiter, complete=False)
     trace = _trace(flow, start, reason)
     ran = _executions(kernel, row.function)
-    weights = [
-        (_likelihood(load, ran), code[load.at]) for load in trace.loads if load.at < len(code)
-    ]
+    producers = _producers([(_likelihood(load, ran), code[load.at]) for load in trace.loads], share)
     return Wait(
         reason=reason,
         waiter=waiter,
-        producers=_producers(weights, share),
-        trail=trace.trail,
+        producers=producers,
+        trail=trace.trail if producers else None,  # a load that never ran is not waited for
         complete=trace.complete,
     )
 

@@ -30,7 +30,10 @@ RECORDING = "tests/data/h200/plan/transpose-unpadded.ncu-rep.xz"
 MACHINE = "tests/data/doctor/r04-cu130-on-r570.json"
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 # How much of a list or mapping the example shows where one item says enough.
-SHOWN = {"ceilings": 4, "clear": 2, "evidence": 2, "by_source": 1, "source": 1, "stalls": 3}
+SHOWN = {
+    "ceilings": 4, "clear": 2, "evidence": 2, "by_source": 1, "source": 1, "stalls": 3,
+    "lines": 1, "instructions": 1, "points": 3, "curves": 1, "reasons": 1,
+}  # fmt: skip
 DIGITS = 6
 
 
@@ -288,7 +291,8 @@ def _shortened(value: Any, shown: int | None = None) -> Any:
     if isinstance(value, list):
         return [_shortened(item) for item in value[:shown]]
     if isinstance(value, dict):
-        limit = None if "sha256" in value else shown  # the report's own "source" is no list
+        # The "source" of the report and of a kernel are no lists.
+        limit = None if {"sha256", "lines"} & value.keys() else shown
         items = list(value.items())[:limit]
         return {key: _shortened(item, SHOWN.get(key)) for key, item in items}
     return value

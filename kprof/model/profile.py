@@ -193,9 +193,9 @@ class Kernel:
             metrics the report holds without a usable number.
         breakdowns: throughput metric to the metrics it is the maximum of.
         instructions: SASS instructions with counters, ordered by address.
-        code: the whole function in the order of its addresses; of a very large one its
-            instructions with counters and those before them that may be waited for. Empty where
-            nothing was described.
+        code: the whole function in the order of its addresses; of a very large one only the
+            instructions with counters, and those before them that may be waited for, have text.
+            Empty where nothing was described.
         executed: executions per warp of each instruction of ``code``.
         threads: the same per active thread.
         opcodes: warp-level executions by SASS opcode without modifiers.

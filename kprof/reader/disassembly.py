@@ -181,7 +181,7 @@ Choice = tuple[Function, frozenset[int]]
 
 
 def affordable(ranked: Iterable[Function], *, budget: int, module_bytes: int) -> list[Choice]:
-    """Return the first functions whose disassembly fits the budget, and what to describe of them.
+    """Return the first functions whose disassembly fits the budget, and what to print of them.
 
     Args:
         ranked: functions, most interesting first.
@@ -203,14 +203,18 @@ def affordable(ranked: Iterable[Function], *, budget: int, module_bytes: int) ->
 
 def describe(action: Action, choice: Choice) -> Described:
     """Return what the library knows about a function's instructions."""
-    function, keys = choice
+    function, printed = choice
     leader = function.leader
-    places = {key: _place(action, leader, leader.starts[0] + key) for key in sorted(keys)}
+    places = {
+        key: _place(action, leader, leader.starts[0] + key, printed=key in printed)
+        for key in sorted(function.whole)
+    }
     return Described(places, tuple(places.values()) if leader.executed is not None else ())
 
 
-def _place(action: Action, listing: Listing, pc: int) -> Code:
-    text = (action.sass_by_pc(pc) or "").strip()
+def _place(action: Action, listing: Listing, pc: int, *, printed: bool) -> Code:
+    text = (action.sass_by_pc(pc) or "").strip() if printed else ""
+    # Cheap once the module has been taken apart, and needed for every line's total.
     info = action.source_info(pc)
     file = info.file_name() if info is not None else ""
     line = info.line() if info is not None else 0

@@ -116,6 +116,8 @@ class Flow:
             if last:
                 continue
             complete = complete and self._is_known(position)
+            if self.parsed[position] is None:  # who knows what it writes
+                continue
             waiting.extend((before, distance + 1) for before in self._before[position])
         return Walk(tuple(found), complete)
 
