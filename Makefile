@@ -19,7 +19,7 @@ $(shell test -x $(PY) && test "$$(cat $(VENV)/.kprof-here 2>/dev/null)" = "$(CUR
   rm -f $(VENV)/.kprof-*)
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint format docs bench clean
+.PHONY: help demo test mutate lint format docs bench clean
 .DELETE_ON_ERROR:
 
 help: ## Show what make can do here.
@@ -30,6 +30,9 @@ demo: $(INSTALLED) ## Install kprof into .venv, diagnose a sample kernel, print 
 
 test: $(TEST_NEEDS) ## Run every test, lint and type checks among them.
 	@$(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(PYTEST_ARGS)
+
+mutate: $(TEST_NEEDS) ## Change thresholds and remove guards of the rules; list what no test notices.
+	@$(PY) scripts/mutate_rules.py $(RULES)
 
 lint: $(TEST_NEEDS) ## Run the linter, the format check and the type checker alone.
 	@$(PY) -m ruff check
@@ -48,6 +51,7 @@ bench: $(TEST_NEEDS) ## Measure the promised numbers; REPORT=FILE reads that rep
 	@$(PY) benchmarks/help_time.py
 ifdef REPORT
 	@$(PY) benchmarks/read_speed.py "$(REPORT)"
+	@$(PY) benchmarks/rules_speed.py "$(REPORT)"
 else
 	@echo "reading speed not measured: make bench REPORT=FILE.ncu-rep (the larger, the better)"
 endif

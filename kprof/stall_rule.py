@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from kprof import estimate
 from kprof import metrics as m
-from kprof.limiter import BUSY_PCT, covers_every_level, is_too_small, limiter
+from kprof.limiter import BUSY_PCT, is_too_small, limiter
 from kprof.model import Instruction, Kernel, Limiter, Speedup
 
 NVIDIA_STALL = "NVIDIA rule CPIStall, ncu 2025.3"
@@ -17,11 +17,11 @@ SURE_SHARE = 0.5  # half of all waiting has one reason. kprof's own, unsourced.
 def idle(kernel: Kernel) -> Limiter | None:
     """Return the busiest unit where waiting is the limit, None where it is not or nobody knows.
 
-    Waiting is the limit when every level is measured, none is 60 % busy, and the launch is large
-    enough to fill the GPU.
+    Waiting is the limit when no unit is 60 % busy and the launch is large enough to fill the GPU.
+    That every level is measured is for the rule to require (``metrics.COVERAGE``).
     """
     top = limiter(kernel)
-    if top is None or top.pct >= BUSY_PCT or not covers_every_level(kernel):
+    if top is None or top.pct >= BUSY_PCT:
         return None
     return None if is_too_small(kernel) else top
 

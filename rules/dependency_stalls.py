@@ -1,4 +1,4 @@
-"""Each instruction waits for the one before it, with too few warps to fill the gaps."""
+"""Instructions wait for each other, too few warps fill the gaps."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Global memory is accessed in small pieces, and the number of instructions is the limit."""
+"""Global accesses move few bytes each, too many of them."""
 
 from __future__ import annotations
 

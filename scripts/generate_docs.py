@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from kprof import doctor_text, metrics, text
+from kprof import calibration, doctor_text, metrics, text
 from kprof.analysis import Analysis
 from kprof.audit import Facts, audit, matrix, table
 from kprof.audit.standing import standing
@@ -27,6 +27,7 @@ from kprof.rule import registry
 
 ROOT = Path(__file__).resolve().parents[1]
 RECORDING = "tests/data/h200/plan/transpose-unpadded.ncu-rep.xz"
+RECORDINGS = "tests/data/h200/plan"
 MACHINE = "tests/data/doctor/r04-cu130-on-r570.json"
 PART = re.compile(r"(<!-- generated: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
 # How much of a list or mapping the example shows where one item says enough.
@@ -83,6 +84,14 @@ def transpose_output() -> str:
     """Return what the terminal shows for the transpose with bank conflicts."""
     shown = text.summary(Analysis().of(ROOT / RECORDING), width=96, color=False)
     return f"```console\n$ kprof analyze {RECORDING}\n{shown.rstrip()}\n```\n"
+
+
+def calibration_table() -> str:
+    """Return estimated against measured speed-ups of the planted pairs."""
+    compared = calibration.stored()
+    head, *rows = calibration.table(compared)
+    linked = ((f"`{rule}`", *rest) for rule, *rest in rows)
+    return f"{_table(head, linked)}\n{calibration.summary(compared)}\n"
 
 
 def doctor_output() -> str:
@@ -203,6 +212,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "rules": rule_table,
     "catalogue": catalogue,
     "transpose": transpose_output,
+    "calibration": calibration_table,
     "doctor": doctor_output,
     "checks": check_table,
     "toolkits": toolkit_table,
@@ -299,7 +309,9 @@ def _shortened(value: Any, shown: int | None = None) -> Any:
 
 
 def main() -> None:
-    """Rewrite the documents that are not current."""
+    """Measure the calibration anew, and rewrite the documents that are not current."""
+    measured = calibration.to_json(calibration.measure(ROOT / RECORDINGS))
+    (ROOT / "kprof" / calibration.STORED).write_text(measured, encoding="utf-8")
     for path in candidates():
         before = path.read_text(encoding="utf-8")
         now = renewed(before)

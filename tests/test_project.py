@@ -48,7 +48,7 @@ LAYERS: tuple[frozenset[str], ...] = (
          "figures", "frame", "html", "kernel_text", "markdown", "markers", "page", "plane",
          "ranking", "sketch", "survey_text", "templating", "terminal", "text", "unplaced"}
     ),
-    frozenset({"", "analysis", "api", "formats", "schema"}),  # "" is kprof/__init__.py
+    frozenset({"", "analysis", "api", "calibration", "formats", "schema"}),  # "" is kprof/__init__.py
     frozenset({"__main__", "cli"}),
 )  # fmt: skip
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}

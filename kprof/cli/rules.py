@@ -19,9 +19,33 @@ METRICS = 4  # of a quantity, shown without -v
 @click.argument("rule", required=False)
 @options.apply(options.rules_dir)
 @click.option("-v", "--verbose", count=True, help="Every metric a rule can be evaluated from.")
+@click.option(
+    "--calibration", is_flag=True, help="Estimated against measured speed-ups of the samples."
+)
+@click.option("--json", "as_json", is_flag=True, help="With --calibration: as JSON.")
+@click.option(
+    "--recordings",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="With --calibration: from your own recordings, named <sample>.ncu-rep.",
+)
 @options.apply(options.no_color)
-def rules(rule: str | None, rules_dir: str | None, verbose: int, no_color: bool) -> None:
+def rules(
+    *,
+    rule: str | None,
+    rules_dir: str | None,
+    verbose: int,
+    calibration: bool,
+    as_json: bool,
+    recordings: Path | None,
+    no_color: bool,
+) -> None:
     """List the diagnosis rules, or print the documentation of RULE."""
+    if calibration:
+        click.echo(_calibration(rule, recordings, as_json=as_json), nl=False)
+        return
+    if as_json or recordings is not None:
+        raise click.UsageError("--json and --recordings belong to --calibration")
     known = registry(Path(rules_dir) if rules_dir else None)
     if rule is None:
         click.echo(_listing(known), nl=False)
@@ -30,6 +54,26 @@ def rules(rule: str | None, rules_dir: str | None, verbose: int, no_color: bool)
     if options.colored(no_color=no_color):
         document = _styled(document)
     click.echo(document, nl=False)
+
+
+def _calibration(rule: str | None, folder: Path | None, *, as_json: bool) -> str:
+    from kprof import calibration
+
+    compared = calibration.stored() if folder is None else calibration.measure(folder)
+    if rule is not None:
+        name = select(registry(), [rule.replace("_", "-")])[0].name
+        compared = tuple(pair for pair in compared if pair.rule == name)
+    if as_json:
+        return calibration.to_json(compared)
+    if not compared:
+        return f"No pair of samples is planted for {rule}.\n"
+    return f"{_columns(tuple(calibration.table(compared)))}\n{calibration.summary(compared)}\n"
+
+
+def _columns(rows: Sequence[tuple[str, ...]]) -> str:
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows)
+    return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
 def _listing(rules: Sequence[Rule]) -> str:

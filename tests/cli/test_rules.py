@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -7,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from kprof import calibration
 from kprof.cli.rules import rules
 from kprof.rule import registry, select
 
@@ -100,3 +102,53 @@ def test_a_broken_rule_file_is_named(tmp_path: Path) -> None:
     assert done.returncode == 2
     assert "broken.py" in done.stderr
     assert "Traceback" not in done.stderr
+
+
+# --- calibration -------------------------------------------------------------------------------
+
+
+def test_the_calibration_is_a_table_with_a_verdict_per_pair() -> None:
+    done = CliRunner().invoke(rules, ["--calibration"])
+    assert done.exit_code == 0
+    lines = done.stdout.splitlines()
+    assert lines[0].split() == ["rule", "bad", "good", "estimated", "measured", "as", "promised"]
+    assert {line.split()[0] for line in lines[1:-2]} == {pair[0] for pair in calibration.pairs()}
+    assert "came out as promised" in lines[-1]
+
+
+def test_the_calibration_of_one_rule_as_json() -> None:
+    done = CliRunner().invoke(rules, ["thread_divergence", "--calibration", "--json"])
+    document = json.loads(done.stdout)
+    assert document["schema"] == "kprof.calibration/1"
+    (pair,) = document["pairs"]
+    assert pair["rule"] == "thread-divergence"
+    assert pair["measured_speedup"] == pytest.approx(pair["bad_s"] / pair["good_s"], rel=1e-3)
+
+
+def test_a_rule_without_a_pair_says_so() -> None:
+    done = CliRunner().invoke(rules, ["compute-bound", "--calibration"])
+    assert done.exit_code == 0
+    assert done.stdout == "No pair of samples is planted for compute-bound.\n"
+
+
+def test_own_recordings_are_compared(tmp_path: Path) -> None:
+    done = CliRunner().invoke(rules, ["--calibration", "--recordings", str(tmp_path), "--json"])
+    pairs = json.loads(done.stdout)["pairs"]
+    assert pairs
+    assert all(pair["missing"] == [pair["bad"], pair["good"]] for pair in pairs)
+    assert all(pair["within"] is None for pair in pairs)
+
+
+def test_recordings_that_are_nowhere_are_a_known_failure(tmp_path: Path) -> None:
+    argv = [str(KPROF), "rules", "--calibration", "--recordings", str(tmp_path / "none")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "is not a folder" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("option", [["--json"], ["--recordings", "."]])
+def test_options_of_the_calibration_need_it(option: list[str]) -> None:
+    done = CliRunner().invoke(rules, option)
+    assert done.exit_code == 2
+    assert "belong to --calibration" in done.stderr

@@ -113,7 +113,7 @@ def chained(share: float, *others: str, eligible: float = 0.2) -> dict[str, floa
 
 
 LONG_WARPS = {"smsp__inst_executed.sum": 100.0 * 8 * 1000, "launch__grid_size": 1000.0,
-              "launch__block_size": 250.0, "launch__sm_count": 132.0}  # fmt: skip
+              "launch__block_size": 250.0}  # fmt: skip
 CHAIN = chained(0.5)
 ON_CHIP = sampled(short_scoreboard=600.0, wait=300.0, drain=100.0) | {ELIGIBLE: 0.2}
 DEPENDENCY = (
@@ -231,16 +231,16 @@ def unfetched(share: float, *others: str, waves: float = 4.0) -> dict[str, float
 
 
 def looping(trips: float) -> tuple[Instruction, ...]:
-    """Return an instruction that each of 4 warps in 132 blocks executes that often."""
+    """Return an instruction that each of 32 warps in 132 blocks executes that often."""
     samples = m.SAMPLED_STALL_NOT_ISSUED.format("no_instructions")
-    values = {samples: 50.0, "inst_executed": trips * 132 * 4}
+    values = {samples: 50.0, "inst_executed": trips * 132 * 32}
     missed = Instruction(16, "FFMA R0, R1, R2, R3", "/src/big.cu", 5, values)
     return (missed, row("FADD R0, R1, R2", 32))
 
 
 ONE_WAVE = unfetched(0.5, waves=0.25) | {
     "launch__grid_size": 132.0,
-    "launch__block_size": 128.0,
+    "launch__block_size": 1024.0,
     "launch__sm_count": 132.0,
 }
 FETCH = (

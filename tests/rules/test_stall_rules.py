@@ -7,9 +7,9 @@ import pytest
 from kprof import stall_rule
 from kprof.model import Finding, Kernel
 from kprof.rule import registry
-from tests.kernels import ELIGIBLE, ISSUE, kernel, sampled
+from tests.kernels import ELIGIBLE, ISSUE, WAVEFRONTS, WAVEFRONTS_IDEAL, kernel, row, sampled
 from tests.rules.atomic_cases import atomics, reductions
-from tests.rules.stall_cases import ONE_WAVE, looping, stalled
+from tests.rules.stall_cases import CHAIN, LONG_WARPS, ON_CHIP, ONE_WAVE, looping, stalled
 
 RULES = {item.name: item for item in registry()}
 ACHIEVED = "sm__warps_active.avg.pct_of_peak_sustained_active"
@@ -75,6 +75,20 @@ def test_dependency_stalls_advises_more_warps_where_there_are_few(
     assert sum("more warps" in text for text in found.advice) == more
 
 
+@pytest.mark.parametrize("unknown", list(LONG_WARPS))
+def test_dependency_stalls_judges_where_the_length_of_a_warp_is_unknown(unknown: str) -> None:
+    metrics = CHAIN | LONG_WARPS | {"smsp__inst_executed.sum": 9.0}
+    assert RULES["dependency-stalls"].check(kernel(metrics=metrics)) is None
+    said("dependency-stalls", kernel(metrics={n: v for n, v in metrics.items() if n != unknown}))
+
+
+@pytest.mark.parametrize("shared", [{WAVEFRONTS: 0.0, WAVEFRONTS_IDEAL: 0.0}, {WAVEFRONTS: 9.0}])
+def test_dependency_stalls_sees_no_conflicts_where_none_are_known(
+    shared: dict[str, float],
+) -> None:
+    said("dependency-stalls", kernel(metrics=ON_CHIP | shared))
+
+
 # --- fences ------------------------------------------------------------------------------------
 
 
@@ -119,6 +133,18 @@ def test_instruction_cache_misses_is_silent_where_the_waves_are_unknown() -> Non
     assert RULES["instruction-cache-misses"].check(item) is None
 
 
+@pytest.mark.parametrize("unknown", ["launch__grid_size", "launch__block_size"])
+def test_instruction_cache_misses_counts_waves_where_trips_are_unknown(unknown: str) -> None:
+    metrics = ONE_WAVE | {"launch__waves_per_multiprocessor": 4.0}
+    known = {name: value for name, value in metrics.items() if name != unknown}
+    said("instruction-cache-misses", kernel(metrics=known, instructions=looping(9.0)))
+
+
+def test_instruction_cache_misses_counts_waves_where_no_instruction_was_sampled() -> None:
+    metrics = ONE_WAVE | {"launch__waves_per_multiprocessor": 4.0}
+    said("instruction-cache-misses", kernel(metrics=metrics, instructions=(row("FADD"),)))
+
+
 # --- atomics -----------------------------------------------------------------------------------
 
 
@@ -129,6 +155,22 @@ def test_atomic_contention_says_how_many_threads_share_a_sector(sectors: float, 
     assert found.detail.count("update the same 32 bytes") == proof
     assert any(place.sass and "RED" in place.sass for place in found.source)
     assert found.resource == "l2"
+
+
+def test_atomic_contention_survives_an_instruction_without_text() -> None:
+    rows = (*reductions(10.0), row("", 48))
+    said("atomic-contention", kernel(metrics=atomics(1.0), instructions=rows))
+
+
+@pytest.mark.parametrize("duration_s", [None, 0.0])
+def test_atomic_contention_knows_no_rate_without_a_duration(duration_s: float | None) -> None:
+    item = kernel(metrics=atomics(1.0), duration_s=duration_s)
+    assert RULES["atomic-contention"].check(item) is None
+
+
+def test_atomic_contention_knows_no_rate_of_a_clock_that_stands_still() -> None:
+    item = kernel(metrics=atomics(1.0, {"sm__cycles_elapsed.avg.per_second": 0.0}))
+    assert RULES["atomic-contention"].check(item) is None
 
 
 def test_atomic_contention_gains_at_best_all_waiting_for_memory() -> None:

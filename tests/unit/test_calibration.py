@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from kprof import calibration
+from kprof.calibration import Pair
+from kprof.model import Speedup
+
+RECORDINGS = Path(__file__).resolve().parents[1] / "data" / "h200" / "plan"
+PAIR = Pair(
+    "a-rule", "a-rule/bad", "a-rule/good", "NVIDIA H200", 3e-4, 1e-4, Speedup(2.0, 4.0), fired=True
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("measured", "within"), [(1.59, False), (1.61, True), (4.99, True), (5.01, False)]
+)
+def test_the_tolerance_on_both_sides(measured: float, within: bool) -> None:
+    assert replace(PAIR, bad_s=1e-4 * measured).within is within
+
+
+def test_a_rule_that_stays_silent_on_its_own_fault_promised_nothing() -> None:
+    assert replace(PAIR, estimate=None, fired=False).within is False
+    assert replace(PAIR, estimate=None, fired=True).within is None
+
+
+def test_nobody_can_judge_without_both_recordings() -> None:
+    without = replace(PAIR, good_s=None, missing=("a-rule/good",))
+    assert without.measured is None
+    assert without.within is None
+    (_, row) = calibration.table([without])
+    assert row == ("a-rule", "300.0 us", "", "2.00 to 4.00×", "", "not recorded: good")
+
+
+def test_the_table_says_what_was_promised() -> None:
+    rows = [PAIR, replace(PAIR, estimate=None, fired=False), replace(PAIR, estimate=None)]
+    assert [row[3:] for row in calibration.table(rows)][1:] == [
+        ("2.00 to 4.00×", "3.00×", "yes"),
+        ("did not fire", "3.00×", "no"),
+        ("nothing", "3.00×", "not judged"),
+    ]
+
+
+def test_the_summary_counts_what_can_be_judged() -> None:
+    missing = Pair("b", "b/bad", "b/good", missing=("b/bad", "b/good"))
+    said = calibration.summary([PAIR, replace(PAIR, bad_s=9e-4), missing])
+    assert said.startswith("1 of 2 pairs with recordings came out as promised")
+    assert "2.00 wide" in said
+    assert "1 of 3 have no recording yet" in said
+    assert json.loads(calibration.to_json([PAIR, missing]))["summary"] == {
+        "pairs": 2, "judged": 1, "within": 1, "median_high_over_low": 2.0
+    }  # fmt: skip
+
+
+def test_every_sample_with_a_fault_and_a_fix_is_a_pair() -> None:
+    found = {rule: (bad, good) for rule, bad, good in calibration.pairs()}
+    assert found["fp64-usage"] == ("fp64-usage/bad", "fp64-usage/good")
+    assert "shared-bank-conflicts" in found
+    assert "compute-bound" not in found  # nothing to fix: no good sample
+
+
+def test_what_ships_is_what_the_recordings_say() -> None:
+    measured = calibration.to_json(calibration.measure(RECORDINGS))
+    assert calibration.to_json(calibration.stored()) == measured, "run: make docs"
