@@ -44,11 +44,27 @@ def tail_share(kernel: Kernel) -> float:
     With 2.3 waves of equal blocks the kernel takes as long as with 3: 23 % of it is lost. 0 for one
     wave or less, and where the number of waves is not known.
     """
-    waves = m.WAVES.read(kernel.metrics)
+    return _unfilled(m.WAVES.read(kernel.metrics))
+
+
+def cluster_tail_share(kernel: Kernel) -> float:
+    """Return the same where fewer blocks fit because all of a cluster's have to.
+
+    ncu counts waves as if there were no clusters. 0 without them.
+    """
+    size, clusters, blocks = (
+        quantity.read(kernel.metrics)
+        for quantity in (m.CLUSTER_SIZE, m.CLUSTERS_ACTIVE_MAX, m.GRID_BLOCKS)
+    )
+    if not size or size <= 1.0 or not clusters or not blocks:
+        return 0.0
+    return _unfilled(blocks / (size * clusters))
+
+
+def _unfilled(waves: float | None) -> float:
     if waves is None or waves <= 1.0:
         return 0.0
-    lost = 1.0 - waves / math.ceil(waves - _WHOLE)
-    return max(lost, 0.0)
+    return max(1.0 - waves / math.ceil(waves - _WHOLE), 0.0)
 
 
 def uneven_share(kernel: Kernel) -> float:

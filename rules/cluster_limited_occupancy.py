@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
 from kprof import estimate, occupancy
 from kprof import metrics as m
 from kprof.evidence import OWN, derived, measured
-from kprof.model import Finding, Kernel
+from kprof.model import Finding, Kernel, Speedup
 from kprof.rule import rule
 
 LOST = 0.05  # of the blocks that fit without clusters. kprof's own, unsourced.
@@ -68,7 +70,7 @@ def cluster_limited_occupancy(kernel: Kernel) -> Finding | None:
     lost = 1.0 - held / could
     if lost < LOST or blocks <= held:
         return None
-    speedup = estimate.gain(kernel, 1.0 - held / min(could, blocks), ())
+    speedup = _speedup(kernel, blocks, held, could)
     if not estimate.is_worth_it(speedup):
         return None
     return Finding(
@@ -92,3 +94,12 @@ def cluster_limited_occupancy(kernel: Kernel) -> Finding | None:
             "Make blocks small enough for two per SM, so that clusters fit into what is left of a GPC.",
         ),
     )
+
+
+def _speedup(kernel: Kernel, blocks: float, held: float, could: float) -> Speedup:
+    """Estimate from the room that is left empty, and from how often the GPU has to be filled."""
+    by_room = 1.0 - held / min(could, blocks)
+    by_rounds = 1.0 - math.ceil(blocks / could) / math.ceil(blocks / held)
+    best = estimate.gain(kernel, max(by_room, by_rounds), ())
+    worst = estimate.gain(kernel, min(by_room, by_rounds), ())
+    return Speedup(low=min(worst.low, best.high), high=best.high)

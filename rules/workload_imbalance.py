@@ -65,7 +65,7 @@ def workload_imbalance(kernel: Kernel) -> Finding | None:
     idle = balance.idle_share(kernel)
     if idle is None or _few_blocks(kernel):
         return None
-    saved = idle - balance.tail_share(kernel)
+    saved = idle - max(balance.tail_share(kernel), balance.cluster_tail_share(kernel))
     if saved < balance.UNEVEN:
         return None
     speedup = estimate.gain(kernel, saved, ())

@@ -27,6 +27,7 @@ def balanced(idle: float, waves: float, blocks: float = 4096.0, **fields: Any) -
     return kernel(metrics=metrics | changes, **fields)
 
 
+CLUSTERS = {"launch__cluster_size": 16.0, "launch__cluster_max_active": 7.0}
 HALF_ACTIVE = {"sm__cycles_elapsed.max": 2e6}
 TAIL = (
     Case("tail-effect", "1.1 waves", balanced(0.45, 1.1), "high", "1.10 waves", "high"),
@@ -56,6 +57,8 @@ IMBALANCE = (
     Case("workload-imbalance", "a little less", balanced(0.0999, 4.0), SILENT),
     Case("workload-imbalance", "the tail explains it", balanced(0.5, 1.1), SILENT),
     Case("workload-imbalance", "the tail explains part", balanced(0.4, 3.5)),
+    Case("workload-imbalance", "clusters explain it",
+         balanced(0.45, 0.97, blocks=128.0, metrics=CLUSTERS), SILENT),
     Case("workload-imbalance", "a small grid", balanced(0.5, 0.4, blocks=105.0), SILENT),
     Case("workload-imbalance", "not so small a grid", balanced(0.5, 0.4, blocks=106.0)),
     Case("workload-imbalance", "200 blocks on 132 SMs", balanced(0.24, 0.4, blocks=200.0)),
@@ -166,6 +169,7 @@ def clustered(size: float, clusters: float, **fields: Any) -> Kernel:
 
 CLUSTER = (
     Case("cluster-limited-occupancy", "16", clustered(16.0, 7.0), says="112 blocks run at once"),
+    Case("cluster-limited-occupancy", "8 clusters where 7 fit", clustered(16.0, 7.0, blocks=128.0), "high"),
     Case("cluster-limited-occupancy", "2", clustered(2.0, 66.0), SILENT),
     Case("cluster-limited-occupancy", "no clusters", clustered(0.0, 0.0), SILENT),
     Case("cluster-limited-occupancy", "clusters of one", clustered(1.0, 100.0), SILENT),

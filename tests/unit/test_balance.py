@@ -53,3 +53,11 @@ def test_the_finding_says_when_the_grid_is_what_is_uneven() -> None:
     assert by_work is not None
     assert "200 blocks cannot be shared evenly by 132 SMs" in by_grid.detail
     assert "different times" in by_work.detail
+
+
+def test_clusters_make_waves_of_their_own() -> None:
+    clusters = {"launch__cluster_size": 16.0, "launch__cluster_max_active": 7.0}
+    item = balanced(0.0, 0.97, blocks=128.0, metrics=clusters)
+    assert balance.tail_share(item) == 0.0
+    assert balance.cluster_tail_share(item) == pytest.approx(1 - 128 / 112 / 2)
+    assert balance.cluster_tail_share(balanced(0.0, 1.1)) == 0.0

@@ -19,6 +19,8 @@ ASKED_FOR = {
     "transpose": {"naive", "padded", "unpadded"},
     "depthwise_conv": {"naive", "tiled"},
 }
+# What looks like a fault and is none: tests/golden/test_look_alikes.py says of what.
+NEGATIVES = {"look_alikes"}
 # The names the design fixes for rules; the catalogue may not hold all of them yet.
 RULES = {
     "dram-bandwidth-bound", "l2-bandwidth-bound", "l1-bandwidth-bound", "memory-latency-bound",
@@ -76,7 +78,7 @@ def test_the_asked_for_samples_are_there() -> None:
 
 
 def test_every_other_topic_is_a_rule_with_a_bad_example() -> None:
-    topics = {sample.name.partition("/")[0] for sample in ALL} - set(ASKED_FOR)
+    topics = {sample.name.partition("/")[0] for sample in ALL} - set(ASKED_FOR) - NEGATIVES
     assert topics <= RULES
     names = {sample.name for sample in ALL}
     assert {f"{topic}/bad" for topic in topics} <= names

@@ -1,0 +1,29 @@
+// Shows: the same polynomial in fused multiply-adds: half as many instructions
+// Expect: compute-bound
+// Arguments: [elements = 16777216]
+#include "horner.cuh"
+
+__global__ void evaluate_fused(const float* __restrict__ input, float* __restrict__ output,
+                               std::size_t count) {
+  const std::size_t first = std::size_t{blockIdx.x} * kThreads * kEach + threadIdx.x;
+  float x[kEach];
+  float y[kEach] = {};
+#pragma unroll
+  for (int j = 0; j < kEach; ++j) {
+    const std::size_t i = first + j * kThreads;
+    x[j] = i < count ? input[i] : 0.0f;
+  }
+#pragma unroll 16
+  for (int k = kDegree; k >= 0; --k)
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) y[j] = fmaf(y[j], x[j], coefficients[k]);
+#pragma unroll
+  for (int j = 0; j < kEach; ++j) {
+    const std::size_t i = first + j * kThreads;
+    if (i < count) output[i] = y[j];
+  }
+}
+
+int main(int argc, char** argv) {
+  return evaluate_and_check("unfused-multiply-add/good", argc, argv, evaluate_fused);
+}
