@@ -77,12 +77,15 @@ def waits(kernel: Kernel, reason: str) -> tuple[Wait, ...]:
     )
     total = sum(samples for samples, _ in rows)
     found: list[Wait] = []
+    functions: dict[int, _Function] = {}
     covered = 0.0
     for samples, row in rows[:_MOST_WAITERS]:
         if covered >= _COVERED * total:
             break
         covered += samples
-        found.append(_wait(kernel, row, reason, samples / total))
+        if row.function not in functions:
+            functions[row.function] = _Function(kernel, row.function)
+        found.append(functions[row.function].wait(row, reason, samples / total))
     told = [wait for wait in _by_line(found) if wait.waiter.share >= _LEAST_SHARE]
     return tuple(told[:_MOST_TOLD])
 
@@ -170,46 +173,45 @@ def _name(place: Place) -> str:
     return parsed.opcode if parsed else ""
 
 
-def _wait(kernel: Kernel, row: Instruction, reason: str, share: float) -> Wait:
-    waiter = Place(row.file, row.line, row.sass or None, row.pc, share)
-    code = _function(kernel.code, row.function)
-    flow = _flow(code)
-    start = next((at for at, item in enumerate(code) if item.pc == row.pc), None)
-    if start is None or not code[start].sass:
-        return Wait(reason, waiter, complete=False)
-    trace = _trace(flow, start, reason)
-    ran = _executions(kernel, row.function)
-    producers = _producers([(_likelihood(load, ran), code[load.at]) for load in trace.loads], share)
-    return Wait(
-        reason=reason,
-        waiter=waiter,
-        producers=producers,
-        trail=trace.trail if producers else None,  # a load that never ran is not waited for
-        complete=trace.complete,
-    )
+class _Function:
+    """One function of a kernel: its code, control flow and executions."""
+
+    def __init__(self, kernel: Kernel, function: int) -> None:
+        self._code = _of_function(kernel.code, function)
+        self._flow = _flow(self._code)
+        self._at = {item.pc: position for position, item in enumerate(self._code)}
+        columns = zip(kernel.executed, kernel.code, strict=False)
+        self._ran = [ran for ran, item in columns if item.function == function]
+
+    def wait(self, row: Instruction, reason: str, share: float) -> Wait:
+        """Return what an instruction with this share of the samples waits for."""
+        waiter = Place(row.file, row.line, row.sass or None, row.pc, share)
+        start = self._at.get(row.pc)
+        if start is None or not self._code[start].sass:
+            return Wait(reason, waiter, complete=False)
+        trace = _trace(self._flow, start, reason)
+        weights = [(self._likelihood(load), self._code[load.at]) for load in trace.loads]
+        producers = _producers(weights, share)
+        return Wait(
+            reason=reason,
+            waiter=waiter,
+            producers=producers,
+            trail=trace.trail if producers else None,  # a load that never ran is not waited for
+            complete=trace.complete,
+        )
+
+    def _likelihood(self, load: Definition) -> float:
+        return (self._ran[load.at] if self._ran else 1.0) / load.distance
 
 
 @lru_cache(maxsize=64)
-def _function(code: tuple[Code, ...], function: int) -> tuple[Code, ...]:
+def _of_function(code: tuple[Code, ...], function: int) -> tuple[Code, ...]:
     return tuple(item for item in code if item.function == function)
 
 
 @lru_cache(maxsize=64)
 def _flow(code: tuple[Code, ...]) -> Flow:
     return Flow([(item.pc, item.sass) for item in code])
-
-
-def _executions(kernel: Kernel, function: int) -> Sequence[float]:
-    return [
-        ran
-        for ran, item in zip(kernel.executed, kernel.code, strict=False)
-        if item.function == function
-    ]
-
-
-def _likelihood(load: Definition, ran: Sequence[float]) -> float:
-    executions = ran[load.at] if load.at < len(ran) else 1.0
-    return executions / load.distance
 
 
 def _producers(weights: Sequence[tuple[float, Code]], share: float) -> tuple[Place, ...]:

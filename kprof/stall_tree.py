@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from kprof import metrics as m
 from kprof.evidence import places
@@ -16,13 +15,11 @@ def stall_tree(kernel: Kernel) -> StallTree | None:
 
     Samples are preferred, unless they are too few and the report has counters too.
     """
-    sampled, counted = _sampled(kernel), _counted(kernel)
-    if sampled is None:
-        return counted
-    if sampled.undersampled and counted is not None:
-        bare = tuple(replace(reason, lines=()) for reason in counted.reasons)
-        return replace(counted, reasons=bare, undersampled=True)
-    return sampled
+    sampled = _sampled(kernel)
+    if sampled is not None and not sampled.undersampled:
+        return sampled
+    counted = _counted(kernel, undersampled=sampled is not None)
+    return sampled if counted is None else counted
 
 
 def _sampled(kernel: Kernel) -> StallTree | None:
@@ -50,7 +47,7 @@ def _sampled(kernel: Kernel) -> StallTree | None:
     )
 
 
-def _counted(kernel: Kernel) -> StallTree | None:
+def _counted(kernel: Kernel, *, undersampled: bool) -> StallTree | None:
     every = _read(kernel, m.COUNTED_STALL)
     if not every:
         return None
@@ -59,7 +56,8 @@ def _counted(kernel: Kernel) -> StallTree | None:
         total=sum(every.values()),
         selected=every.get("selected"),
         not_selected=every.get("not_selected"),
-        reasons=_reasons(kernel, amounts(kernel, m.COUNTED_STALL)),
+        reasons=_reasons(kernel, amounts(kernel, m.COUNTED_STALL), places_known=False),
+        undersampled=undersampled,
     )
 
 
@@ -69,10 +67,17 @@ def _read(kernel: Kernel, form: str) -> dict[str, float]:
     return {reason: amount for reason, amount in found.items() if amount is not None}
 
 
-def _reasons(kernel: Kernel, stalled: Mapping[str, float]) -> tuple[StallReason, ...]:
+def _reasons(
+    kernel: Kernel, stalled: Mapping[str, float], *, places_known: bool = True
+) -> tuple[StallReason, ...]:
     total = sum(stalled.values())
     ranked = sorted(stalled.items(), key=lambda item: (-item[1], item[0]))
     return tuple(
-        StallReason(reason, amount, amount / total, places(kernel, samples_at(kernel, reason)))
+        StallReason(
+            reason,
+            amount,
+            amount / total,
+            places(kernel, samples_at(kernel, reason)) if places_known else (),
+        )
         for reason, amount in ranked
     )

@@ -52,6 +52,9 @@ def samples_at(kernel: Kernel, reason: str) -> Callable[[Instruction], float]:
     every = [m.SAMPLED_STALL.format(name) for name in names]
     told_apart = any(name in kernel.metrics for name in costly)
     chosen = costly if told_apart else every
+    if len(chosen) == 1:
+        (only,) = chosen
+        return lambda row: row.values.get(only, 0.0)
     return lambda row: max(row.values.get(name, 0.0) for name in chosen)
 
 

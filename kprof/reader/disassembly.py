@@ -20,9 +20,9 @@ from kprof.model.profile import Code, Instruction, Kernel
 from kprof.reader.instructions import Executions
 from kprof.reader.library import Action
 
-# About 0.5 s of the library's time: a dozen of torch's larger functions, or every kernel of most
+# About 0.3 s of the library's time: five of torch's larger functions, or every kernel of most
 # programs of one's own.
-BUDGET_BYTES = 40 << 20
+BUDGET_BYTES = 24 << 20
 # Printing one instruction costs as much as this much more of a module (measured).
 _INSTRUCTION_BYTES = 3 << 10
 # No function takes more than this share of the budget as a whole.

@@ -61,9 +61,9 @@ class Columns:
         ids = metric.correlation_ids()
         if ids is None:
             return None
-        value, finite = metric.as_double, math.isfinite
-        found = map(value, range(metric.num_instances()))
-        values = array("d", (number if finite(number) else 0.0 for number in found))
+        values = array("d", map(metric.as_double, range(metric.num_instances())))
+        if not math.isfinite(sum(values)):
+            values = array("d", (value if math.isfinite(value) else 0.0 for value in values))
         return self._counters(ids, len(values)), values
 
     def _counters(self, ids: Metric, count: int) -> array[int]:
