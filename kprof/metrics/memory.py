@@ -147,6 +147,7 @@ WARP_INSTRUCTIONS = either(
     "inst",
 )
 L1_HIT = plain("l1_hit", "l1tex__t_sector_hit_rate.pct", "sectors found in L1", "%")
+L2_SIZE = plain("l2_size", "device__attribute_l2_cache_size", "what L2 holds", "byte")
 L2_HIT = plain("l2_hit", "lts__t_sector_hit_rate.pct", "sectors found in L2", "%")
 GLOBAL_ATOMICS = Quantity(
     "global_atomics",

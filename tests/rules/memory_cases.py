@@ -14,7 +14,6 @@ from tests.kernels import (
     SECTORS,
     SECTORS_IDEAL,
     kernel,
-    row,
 )
 from tests.rules.case import FIRES, SILENT, Case
 
@@ -32,18 +31,13 @@ def load(
     sass: str, pc: int = 0, *, sectors: float = 4.0, ideal: float = 4.0, threads: float = 32.0
 ) -> Instruction:
     """Return a load that 100 warps execute, with its sectors per warp."""
-    return row(
-        sass,
-        pc,
-        file="a.cu",
-        line=7,
-        **{
-            SECTORS: 100.0 * sectors,
-            SECTORS_IDEAL: 100.0 * ideal,
-            "inst_executed": 100.0,
-            "thread_inst_executed": 100.0 * threads,
-        },
-    )
+    values = {
+        SECTORS: 100.0 * sectors,
+        SECTORS_IDEAL: 100.0 * ideal,
+        "inst_executed": 100.0,
+        "thread_inst_executed": 100.0 * threads,
+    }
+    return Instruction(pc, sass, "a.cu", 7, values)
 
 
 NARROW = "narrow-global-access"
@@ -110,4 +104,63 @@ NARROW_ACCESS = (
            expected=SILENT),
 )  # fmt: skip
 
-CASES = (*NARROW_ACCESS,)
+
+# Re-reading what L2 has evicted.
+L2_MB = 50.0
+
+
+def traffic(
+    *, dram: float = 900.0, delivered: float = 1000.0, hit: float = 30.0, stored: float = 0.0,
+    loaded: float = 1000.0, l2: float = L2_MB,
+) -> dict[str, float]:  # fmt: skip
+    """Return megabytes moved, and the hit rate of L2 with stores counted as hits."""
+    sectors = 1e6 / 32.0
+    rate = (hit * delivered + 100.0 * stored) / (delivered + stored)
+    return {
+        "dram__bytes.sum": 1e6 * (dram + stored),
+        "lts__lts2xbar_cycles_active.sum": sectors * delivered,
+        "lts__t_sector_hit_rate.pct": rate,
+        SECTORS: sectors * (loaded + stored),
+        "device__attribute_l2_cache_size": 1e6 * l2,
+    }
+
+
+def moved(sass: str, megabytes: float) -> Instruction:
+    return Instruction(0, sass, None, None, {SECTORS: megabytes * 1e6 / 32.0})
+
+
+def reuse(title: str, metrics: dict[str, float], *rows: Instruction, expected: str = FIRES,
+          says: str = "", **units: float) -> Case:  # fmt: skip
+    busy = {DRAM: 90.0} | {{"l2": L2, "dram": DRAM}[name]: pct for name, pct in units.items()}
+    return Case(
+        "low-l2-reuse", title, kernel(busy, metrics, instructions=rows), expected, says, "medium"
+    )
+
+
+REUSE = (
+    reuse("most is fetched again", traffic(), expected="high", says="delivers 90 % of what"),
+    reuse("more is fetched than is read", traffic(dram=1600.0), says="1.6 times what the SMs read"),
+    reuse("60 % busy", traffic(), dram=60.0),
+    reuse("59.99 % busy", traffic(), expected=SILENT, dram=59.99),
+    reuse("L2 is the limit", traffic(), expected=SILENT, l2=95.0),
+    reuse("L2 is next", traffic(), expected=SILENT, l2=89.9),
+    reuse("read once", traffic(dram=1000.0, hit=0.0), expected=SILENT),
+    reuse("a tenth of the reads hit", traffic(hit=10.01)),
+    reuse("fewer hit", traffic(hit=9.99), expected=SILENT),
+    reuse("half is fetched", traffic(dram=500.1, hit=50.0)),
+    reuse("less is fetched", traffic(dram=499.9, hit=50.0), expected=SILENT),
+    reuse("an eighth is written", traffic(stored=124.9), moved("LDG R0", 1000.0),
+          moved("@P0 STG.E [R2], R0", 124.9)),
+    reuse("more is written", traffic(stored=125.1), moved("LDG R0", 1000.0),
+          moved("@P0 STG.E [R2], R0", 125.1), expected=SILENT),
+    reuse("what is written is not told apart", traffic(stored=500.0), moved("", 1500.0),
+          expected=SILENT),
+    reuse("no instruction is listed", traffic(stored=500.0), expected=SILENT),
+    reuse("atomics write too", traffic(stored=500.0), moved("LDG R0", 1000.0),
+          moved("REDG.E.ADD [R2], R0", 500.0), expected=SILENT),
+    reuse("twice what L2 holds", traffic(l2=450.0)),
+    reuse("the first fill of a cold cache", traffic(l2=450.1), expected=SILENT),
+    reuse("nothing is read", traffic(delivered=0.0, stored=500.0), expected=SILENT),
+)  # fmt: skip
+
+CASES = (*NARROW_ACCESS, *REUSE)

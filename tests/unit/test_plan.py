@@ -91,7 +91,10 @@ def test_every_rule_is_fed_on_every_chip(capability: str) -> None:
 def test_what_a_chip_cannot_count_is_said_and_not_asked_for(capability: str) -> None:
     plan = plan_for("standard", capability=capability)
     assert not [name for name in plan.metrics if name.startswith("dram__")]
-    assert {part for parts in missing(plan.metrics).values() for part in parts} == {"dram_pct"}
+    assert {part for parts in missing(plan.metrics).values() for part in parts} == {
+        "dram_pct",
+        "dram_bytes",
+    }
     (note,) = plan.notes
     assert note.startswith(f"not measured, because compute capability {capability} (")
     assert "dram__bytes.sum, " in note
