@@ -40,6 +40,12 @@ SM_CYCLES_ELAPSED = either(
     "SM clock cycles from start to end",
     "cycle",
 )
+CAPABILITY_MAJOR = plain(
+    "capability_major",
+    "device__attribute_compute_capability_major",
+    "first number of the compute capability",
+    "",
+)
 PASSES = plain("passes", "profiler__replayer_passes", "replay passes of this kernel", "pass")
 
 ACHIEVED_OCCUPANCY = plain(

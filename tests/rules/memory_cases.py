@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kprof import metrics as m
 from kprof.metrics import accesses
 from kprof.model import Instruction
 from tests.kernels import (
@@ -13,7 +14,9 @@ from tests.kernels import (
     LSU,
     SECTORS,
     SECTORS_IDEAL,
+    WAVEFRONTS,
     kernel,
+    sampled,
 )
 from tests.rules.case import FIRES, SILENT, Case
 
@@ -163,4 +166,115 @@ REUSE = (
     reuse("nothing is read", traffic(delivered=0.0, stored=500.0), expected=SILENT),
 )  # fmt: skip
 
-CASES = (*NARROW_ACCESS, *REUSE)
+
+# Tiles copied through registers.
+TILE = "synchronous-tile-copy"
+WAITS = m.SAMPLED_STALL_NOT_ISSUED.format("long_scoreboard")
+COPIES = accesses.totals({"LDG.E.128": 8.0, "STS.128": 8.0, "FFMA": 99.0}) | {
+    "device__attribute_compute_capability_major": 9.0,
+    "launch__grid_size": 256.0,
+    "launch__sm_count": 132.0,
+    "launch__block_size": 64.0,
+}
+STORED = 512.0 * 10.0  # 256 blocks of two warps, ten tiles
+FETCH = Instruction(0, "LDG.E.128 R4, desc[UR4][R2.64]", "t.cu", 8, {"inst_executed": STORED})
+
+
+def stored(sass: str = "@!P0  STS.128 [R9+0x10], R4 ;", times: float = STORED,
+           samples: float = 500.0) -> Instruction:  # fmt: skip
+    return Instruction(64, sass, "t.cu", 9, {"inst_executed": times, WAITS: samples})
+
+
+def tile(title: str, *rows: Instruction, expected: str = FIRES, says: str = "",
+         confidence: str | None = None, busy: float = 40.0, waits: float = 500.0,
+         others: float = 300.0, **changed: float) -> Case:  # fmt: skip
+    stalls = sampled(long_scoreboard=waits, wait=others, barrier=1000.0 - waits - others)
+    names = {"major": "device__attribute_compute_capability_major",
+             "blocks": "launch__grid_size", "copies": "kprof__inst_executed_async_copy",
+             "stores": "kprof__inst_executed_shared_store"}  # fmt: skip
+    metrics = COPIES | stalls | {names[name]: value for name, value in changed.items()}
+    item = kernel({ISSUE: busy}, metrics, instructions=rows or (FETCH, stored()))
+    return Case(TILE, title, item, expected, says, confidence)
+
+
+TILES = (
+    tile("half of the time", expected="high", says="50 % of the stalled time waits to store to "
+         "shared memory what was just loaded at t.cu:9", confidence="high"),
+    tile("a fifth of the time", waits=200.0, others=800.0, confidence="medium"),
+    tile("less than a fifth", waits=199.0, others=801.0, expected=SILENT),
+    tile("most waiting is elsewhere", FETCH, stored(samples=199.0), expected=SILENT),
+    tile("two fifths", FETCH, stored(samples=400.0), confidence="high"),
+    tile("less than two fifths", FETCH, stored(samples=399.0), confidence="medium"),
+    tile("two tiles per warp", FETCH, stored(times=1024.0)),
+    tile("a single tile per warp", FETCH, stored(times=1023.0), expected=SILENT),
+    tile("converted on the way", FETCH, stored("STS.128 [R9+0x10], R8"), expected=SILENT),
+    tile("no load", stored(), expected=SILENT),
+    tile("a load of an address", FETCH, stored("STS.128 [R4], R8"), expected=SILENT),
+    tile("asynchronous copies", copies=1.0, expected=SILENT),
+    tile("Turing has none", major=7.0, expected=SILENT),
+    tile("Ampere has them", major=8.0),
+    tile("no shared memory", stores=0.0, expected=SILENT),
+    tile("59.99 % busy", busy=59.99),
+    tile("60 % busy", busy=60.0, expected=SILENT),
+    tile("a small grid", blocks=64.0, expected=SILENT),
+)  # fmt: skip
+
+# Atomic updates of shared memory.
+ATOMIC = "shared-atomic-contention"
+STAGE = "l1tex__data_pipe_lsu_wavefronts.sum"
+
+
+def update(sass: str = "ATOMS.CAST.SPIN R3, [R10], R2, R3", times: float = 3200.0,
+           lanes: float = 16.5, turns: float = 1.0) -> Instruction:  # fmt: skip
+    values = {"inst_executed": times, "thread_inst_executed": times * lanes,
+              WAVEFRONTS: times * turns}  # fmt: skip
+    return Instruction(64, sass, "h.cu", 5, values)
+
+
+def entered(times: float) -> Instruction:
+    return Instruction(16, "LDG.E R5, [R2.64]", "h.cu", 5, {"inst_executed": times})
+
+
+def atomic(title: str, *rows: Instruction, expected: str = FIRES, says: str = "",
+           confidence: str | None = None, stage: float = 50.0, count: float = 3200.0,
+           metrics: dict[str, float] | None = None, **units: float) -> Case:  # fmt: skip
+    busy = {L1: stage} | {
+        {"dram": DRAM, "issue": ISSUE, "alu": ALU}[k]: v for k, v in units.items()
+    }
+    mixed = accesses.totals({"ATOMS.CAST.SPIN": count, "LDG.E": 100.0})
+    item = kernel(busy, {WAVEFRONTS: 3200.0} | mixed | (metrics or {}), instructions=rows)
+    return Case(ATOMIC, title, item, expected, says, confidence)
+
+
+NATIVE = update("ATOMS.ADD RZ, [R12], R5", lanes=32.0, turns=1.0)
+ATOMICS = (
+    atomic("all lanes want one word", entered(100.0), update(), expected="high",
+           says="take 32 turns each: lanes want the same word at h.cu:5", confidence="high"),
+    atomic("five turns", entered(640.0), update(lanes=19.0)),
+    atomic("fewer turns", entered(641.0), update(lanes=19.0), expected=SILENT),
+    atomic("each lane its own word", entered(100.0), update(lanes=32.0), expected=SILENT),
+    atomic("as often as it is entered", entered(3200.0), update(lanes=32.0), expected=SILENT),
+    atomic("the lanes alone tell", update(lanes=19.2)),
+    atomic("the lanes alone tell that they are few", update(lanes=19.3), expected=SILENT),
+    atomic("the hardware takes five turns", update("ATOMS.ADD RZ, [R12], R5", turns=5.0),
+           metrics={WAVEFRONTS: 16000.0}, confidence="medium"),
+    atomic("the hardware takes fewer", update("ATOMS.ADD RZ, [R12], R5", turns=4.99),
+           metrics={WAVEFRONTS: 15968.0}, expected=SILENT),
+    atomic("the hardware counted more than the addresses need", NATIVE, metrics={
+        "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum": 20000.0}),
+    atomic("none are executed", count=0.0, expected=SILENT),
+    atomic("none are listed", expected=SILENT),
+    atomic("stage 40 % busy", entered(100.0), update(), stage=40.0),
+    atomic("idle stage", entered(100.0), update(), stage=39.9, expected=SILENT),
+    atomic("idle stage but warps wait for it", entered(100.0), update(), stage=10.0,
+           metrics=sampled(short_scoreboard=200.0, wait=800.0)),
+    atomic("idle stage and few warps wait", entered(100.0), update(), stage=10.0,
+           metrics=sampled(short_scoreboard=199.0, wait=801.0), expected=SILENT),
+    atomic("DRAM is the limit", entered(100.0), update(), dram=60.0, expected=SILENT),
+    atomic("arithmetic is the limit", entered(100.0), update(), alu=60.0, expected=SILENT),
+    atomic("the loop fills the issue slots", entered(100.0), update(), issue=80.0),
+    atomic("atomics are little of the stage", entered(100.0), update(), metrics={STAGE: 1e6},
+           expected=SILENT),
+)  # fmt: skip
+
+CASES = (*NARROW_ACCESS, *REUSE, *TILES, *ATOMICS)
