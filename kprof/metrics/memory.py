@@ -155,3 +155,40 @@ GLOBAL_ATOMICS = Quantity(
     "inst",
     (Way((opcodes.GLOBAL_ATOMICS,), float, asked=(opcodes.THREAD_OPCODES,)),),
 )
+
+# What costs passes of its own is read where a report has it (decisions/0005): kprof does not ask.
+L2_SLICE_UNEVENNESS = Quantity(
+    "l2_slice_unevenness",
+    "sectors of the busiest L2 slice over the mean",
+    "",
+    (
+        Way(("lts__t_sectors.max", "lts__t_sectors.avg"), lambda most, mean: most / mean),
+        Way(("lts__cycles_active.max", "lts__cycles_active.avg"), lambda most, mean: most / mean),
+    ),
+    collected=False,
+)
+DRAM_CHANNEL_UNEVENNESS = Quantity(
+    "dram_channel_unevenness",
+    "active cycles of the busiest channel of device memory over the mean",
+    "",
+    (Way(("dram__cycles_active.max", "dram__cycles_active.avg"), lambda most, mean: most / mean),),
+    collected=False,
+)
+_MISSES = "lts__t_sectors_srcunit_tex{}_lookup_miss.sum"
+SYSMEM_MISSES = either(
+    "sysmem_misses",
+    (_MISSES.format("_aperture_sysmem"),),
+    "sectors that L2 fetches from the host's memory",
+    "sector",
+    collected=False,
+)
+PEER_MISSES = either(
+    "peer_misses",
+    (_MISSES.format("_aperture_peer"),),
+    "sectors that L2 fetches from another GPU",
+    "sector",
+    collected=False,
+)
+L2_MISSES = either(
+    "l2_misses", (_MISSES.format(""),), "sectors L2 does not have", "sector", collected=False
+)

@@ -10,6 +10,8 @@ from kprof.model import KernelReport
 from tests.golden.recordings import DEPTHS, diagnosed, names
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_kernels"
+# Their metrics are in ncu's full set alone.
+NOT_PLANNED = {"partition-camping", "remote-memory-traffic"}
 every_depth = pytest.mark.parametrize("depth", DEPTHS)
 BOUNDS = {
     "compute-bound-bad": "fp32",
@@ -41,6 +43,11 @@ def planted(*endings: str) -> list[tuple[str, str]]:
     ]
 
 
+def needs_more_than_the_plan(name: str) -> bool:
+    """Say whether a sample shows something that only ncu's full set has the metrics for."""
+    return name.rpartition("-")[0] in NOT_PLANNED
+
+
 def severities(report: KernelReport) -> dict[str, str]:
     return {finding.rule: finding.severity for finding in report.findings}
 
@@ -52,6 +59,9 @@ def first(report: KernelReport) -> str | None:
 @every_depth
 @pytest.mark.parametrize(("name", "rule"), planted("bad", "spill"))
 def test_a_bad_sample_is_named_first(depth: str, name: str, rule: str) -> None:
+    if depth == "plan" and rule in NOT_PLANNED:
+        assert rule in {item.rule for item in diagnosed(depth, name).skipped}
+        return
     assert first(diagnosed(depth, name)) == rule
 
 
@@ -78,6 +88,8 @@ def announced(name: str) -> str:
 @pytest.mark.parametrize("name", names())
 def test_the_header_of_a_sample_says_what_comes_out(depth: str, name: str) -> None:
     said = announced(name)
+    if depth == "plan" and needs_more_than_the_plan(name):
+        return
     if said.startswith("none of its own rule"):
         assert name.rpartition("-")[0] not in severities(diagnosed(depth, name))
     elif said.startswith("none of the memory rules"):
@@ -163,9 +175,9 @@ def test_tiling_the_convolution_moves_the_limit_to_memory(depth: str) -> None:
 
 @every_depth
 def test_nothing_is_skipped_and_nothing_failed(depth: str) -> None:
-    assert {name: diagnosed(depth, name).skipped for name in names(depth)} == dict.fromkeys(
-        names(depth), ()
-    )
+    for name in names(depth):
+        skipped = {item.rule for item in diagnosed(depth, name).skipped}
+        assert skipped == (NOT_PLANNED if depth == "plan" else set()), name
 
 
 def test_the_same_samples_are_recorded_at_both_depths() -> None:
@@ -173,13 +185,16 @@ def test_the_same_samples_are_recorded_at_both_depths() -> None:
     assert len(names("plan")) >= 26
 
 
-@pytest.mark.parametrize("name", names())
+COMPARABLE = [name for name in names() if not needs_more_than_the_plan(name)]
+
+
+@pytest.mark.parametrize("name", COMPARABLE)
 def test_both_depths_come_to_the_same_verdict(name: str) -> None:
     plan, full = diagnosed("plan", name), diagnosed("full", name)
     assert (plan.bound, first(plan)) == (full.bound, first(full))
 
 
-@pytest.mark.parametrize("name", names())
+@pytest.mark.parametrize("name", COMPARABLE)
 def test_both_depths_find_the_same_causes(name: str) -> None:
     plan, full = diagnosed("plan", name), diagnosed("full", name)
     assert set(severities(plan)) == set(severities(full))

@@ -8,6 +8,7 @@ from kprof.model import Instruction
 from tests.kernels import (
     ALU,
     DRAM,
+    FULL_GRID,
     ISSUE,
     L1,
     L2,
@@ -277,4 +278,73 @@ ATOMICS = (
            expected=SILENT),
 )  # fmt: skip
 
-CASES = (*NARROW_ACCESS, *REUSE, *TILES, *ATOMICS)
+
+# Slices and channels that carry more than others.
+CAMPING = "partition-camping"
+
+
+def camping(title: str, expected: str = FIRES, says: str = "", *, most: float = 900.0,
+            mean: float = 100.0, channel: float = 1.0, duration_s: float = 1e-3,
+            blocks: float = 10_000.0, **units: float) -> Case:  # fmt: skip
+    names = {"l2": L2, "dram": DRAM, "issue": ISSUE}
+    metrics = FULL_GRID | {
+        "lts__t_sectors.max": most,
+        "lts__t_sectors.avg": mean,
+        "dram__cycles_active.max": 100.0 * channel,
+        "dram__cycles_active.avg": 100.0,
+        "launch__grid_size": blocks,
+    }
+    busy = {L2: 10.0} | {names[name]: pct for name, pct in units.items()}
+    item = kernel(busy, metrics, duration_s=duration_s)
+    return Case(CAMPING, title, item, expected, says, None if expected == SILENT else "medium")
+
+
+SLICES = (
+    camping("one slice serves everybody", "high",
+            "The busiest L2 slice carries 9.0 times the mean and is 90 % busy"),
+    camping("60 % busy", most=600.0),
+    camping("59.9 % busy", SILENT, most=599.0),
+    camping("1.2 times the mean", l2=80.0, most=120.0),
+    camping("1.19 times the mean", SILENT, l2=80.0, most=119.0),
+    camping("even", SILENT, l2=90.0, most=100.0),
+    camping("a channel", FIRES, "memory channel", most=100.0, dram=50.0, channel=1.5),
+    camping("an idle channel", SILENT, most=100.0, dram=10.0, channel=1.5),
+    camping("instructions are the limit", SILENT, issue=60.0),
+    camping("a small grid", SILENT, blocks=8.0),
+    camping("20 us", duration_s=20e-6),
+    camping("shorter", SILENT, duration_s=19.9e-6),
+)  # fmt: skip
+
+# Memory of the host and of other GPUs.
+REMOTE = "remote-memory-traffic"
+MISSED = "lts__t_sectors_srcunit_tex{}_lookup_miss.sum"
+
+
+def remote(title: str, expected: str = FIRES, says: str = "", *, host: float = 1e6,
+           peer: float = 0.0, missed: float = 1e6, duration_s: float | None = 1e-3,
+           busy: float = 5.0) -> Case:  # fmt: skip
+    metrics = {
+        MISSED.format("_aperture_sysmem"): host,
+        MISSED.format("_aperture_peer"): peer,
+        MISSED.format(""): missed,
+    }
+    item = kernel({ISSUE: busy}, metrics, duration_s=duration_s)
+    return Case(REMOTE, title, item, expected, says, None if expected == SILENT else "high")
+
+
+REMOTES = (
+    remote("all from the host", "high", "100 % of what L2 fetches comes from the host's memory, at 32.0"),
+    remote("from another GPU", FIRES, "another GPU's memory", host=0.0, peer=1e6),
+    remote("40 %", host=4e5),
+    remote("39.9 %", SILENT, host=3.99e5),
+    remote("both together 40 %", host=2e5, peer=2e5),
+    remote("1 GB/s", host=31250.0, missed=31250.0),
+    remote("less than 1 GB/s", SILENT, host=31249.0, missed=31249.0),
+    remote("none", SILENT, host=0.0),
+    remote("nothing missed", SILENT, host=0.0, missed=0.0),
+    remote("59.9 % busy", busy=59.9),
+    remote("60 % busy", SILENT, busy=60.0),
+    remote("no duration", SILENT, duration_s=None),
+)  # fmt: skip
+
+CASES = (*NARROW_ACCESS, *REUSE, *TILES, *ATOMICS, *SLICES, *REMOTES)

@@ -1,0 +1,122 @@
+"""A few slices of L2 or channels of device memory have to serve most of the traffic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kprof import estimate
+from kprof import metrics as m
+from kprof.evidence import OWN, derived, measured, places
+from kprof.limiter import BUSY_PCT, is_too_small, limiter
+from kprof.model import Finding, Instruction, Kernel, Resource
+from kprof.rule import rule
+
+# kprof's own: NVIDIA's rule for uneven work speaks from 5 % above the mean on, whatever it costs.
+UNEVEN = 1.2
+# Counters of shorter kernels come from passes that differ (Nsight Compute Profiling Guide).
+LEAST_S = 20e-6
+SECTORS = m.GLOBAL_SECTORS.ways[0].metrics[0]
+MEMORY = frozenset({"l2", "dram"})
+
+
+@dataclass(frozen=True)
+class Hot:
+    """The busiest slice or channel: its load over the mean, and how busy that makes it."""
+
+    level: Resource
+    what: str
+    uneven: float
+    pct: float
+
+
+@rule(requires=[m.L2_SLICE_UNEVENNESS, *m.COVERAGE])
+def partition_camping(kernel: Kernel) -> Finding | None:
+    """## What it detects
+
+    The busiest slice of L2, or channel of device memory, carries at least 1.2 times the mean, and is
+    itself at least 60 % busy, while the mean looks as if there were room.
+
+    ## Why it matters
+
+    L2 and device memory consist of dozens of slices and channels that work side by side. Addresses
+    are spread over them; where all SMs want the same few lines, one slice has to serve them all and
+    the others wait.
+
+    ## How to fix it
+
+    Give the SMs different addresses at the same time: several copies of what everybody reads,
+    spread over memory; a copy in shared memory or L1 (no `__ldcg` or `volatile` for data that does
+    not change); a different starting point per block; a leading dimension that is no power of two.
+
+    ```cuda
+    const float* mine = table + (blockIdx.x % COPIES) * SPREAD;   // instead of one table for all
+    ```
+
+    ## Known problems
+
+    Needs the maximum over the slices, which is not part of kprof's own plan (a GPU to measure its
+    passes on was not at hand): the rule is skipped at `standard` and works on reports with ncu's
+    sections, such as `--depth full`. The sum over the whole kernel hides hot spots that move.
+    Addresses are hashed since Fermi's time, so plain power-of-two strides seldom camp any more.
+    Updates of one address by everybody look the same: see atomic-contention.
+
+    ## References
+
+    5 %: NVIDIA rule WorkloadImbalance (ncu 2025.3); 60 %: NVIDIA rule SOLBottleneck. 1.2 times:
+    kprof's own, unsourced. Shorter than 20 us: Nsight Compute Profiling Guide, on short kernels.
+    """
+    top = limiter(kernel)
+    if top is None or is_too_small(kernel) or (kernel.duration_s or 0.0) < LEAST_S:
+        return None
+    if top.pct >= BUSY_PCT and top.resource not in MEMORY:
+        return None
+    hot = _hottest(kernel)
+    if hot is None:
+        return None
+    speedup = estimate.gain(kernel, (1.0 - 1.0 / hot.uneven) * hot.pct / 100.0, {hot.level})
+    if not estimate.is_worth_it(speedup):
+        return None
+    return Finding(
+        rule="partition-camping",
+        severity=estimate.severity(speedup),
+        confidence="medium",
+        headline=f"The busiest {hot.what} carries {hot.uneven:.1f} times the mean and is "
+        f"{hot.pct:.0f} % busy",
+        detail="The others wait for it: their mean says there is room where there is none.",
+        estimated_speedup=speedup,
+        resource=hot.level,
+        evidence=(
+            derived(f"busiest {hot.what} over the mean", hot.uneven, "", UNEVEN, OWN),
+            derived(f"how busy that {hot.what} is", hot.pct, "%", BUSY_PCT,
+                    "NVIDIA rule SOLBottleneck, ncu 2025.3"),
+            *measured(kernel, m.L2_PCT),
+            *measured(kernel, m.DRAM_PCT),
+        ),
+        refuted_by="no change in time when blocks start at different places or use copies of their own",
+        source=places(kernel, _sectors),
+        advice=(
+            "Spread what everybody reads: several copies, chosen by block, or a copy in shared memory.",
+            "Let blocks start at different offsets and wrap around, so that they are not at the same address together.",
+            "Pad power-of-two leading dimensions by 128 bytes or more.",
+        ),
+    )  # fmt: skip
+
+
+def _hottest(kernel: Kernel) -> Hot | None:
+    """Return the slice or channel that is busiest, None where none is both uneven and busy."""
+    levels: tuple[tuple[Resource, str, float | None, float | None], ...] = (
+        ("l2", "L2 slice", m.L2_SLICE_UNEVENNESS.read(kernel.metrics), m.L2_PCT.read(kernel.metrics)),
+        ("dram", "memory channel", m.DRAM_CHANNEL_UNEVENNESS.read(kernel.metrics),
+         m.DRAM_PCT.read(kernel.metrics)),
+    )  # fmt: skip
+    found = [
+        Hot(level, what, uneven, min(uneven * mean, 100.0))
+        for level, what, uneven, mean in levels
+        if uneven is not None and mean is not None and uneven >= UNEVEN
+    ]
+    busy = [hot for hot in found if hot.pct >= BUSY_PCT]
+    return max(busy, key=lambda hot: hot.pct, default=None)
+
+
+def _sectors(row: Instruction) -> float:
+    return row.values.get(SECTORS, 0.0)
