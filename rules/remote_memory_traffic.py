@@ -56,7 +56,12 @@ def remote_memory_traffic(kernel: Kernel) -> Finding | None:
         q.read(kernel.metrics) or 0.0 for q in (m.SYSMEM_MISSES, m.PEER_MISSES, m.L2_MISSES)
     )
     remote = host + peer
-    if top is None or top.pct >= BUSY_PCT or not kernel.duration_s or remote < REMOTE_SHARE * misses:
+    if (
+        top is None
+        or top.pct >= BUSY_PCT
+        or not kernel.duration_s
+        or remote < REMOTE_SHARE * misses
+    ):
         return None
     rate = SECTOR_BYTES * remote / kernel.duration_s
     if not misses or rate < LEAST_BYTES_PER_S:
