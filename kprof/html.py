@@ -103,6 +103,7 @@ def _environment() -> Environment:
         words.spoken,
         words.stall_meaning,
         words.verdict,
+        words.standstill,
         words.unexplained,
         words.occupancy_limit,
         words.standing,

@@ -18,7 +18,7 @@ from kprof.producer import loads
 from kprof.ranking import Group
 from kprof.survey_text import timing
 from kprof.units import count, quantity, share
-from kprof.words import gain, standing, unexplained, verdict
+from kprof.words import gain, standing, standstill, unexplained, verdict
 
 EVIDENCE = 3
 WAITED_FOR = 2  # loads that the first place waits for
@@ -31,7 +31,7 @@ def kernel_block(group: Group, width: int, verbose: int) -> Iterator[RenderableT
     kernel = group.kernel
     name = short(kernel.demangled or kernel.name, width - 12)
     yield Text.assemble((f"#{kernel.index} {name}", "bold"))
-    yield _body(Text(one_line(verdict(kernel))))
+    yield _body(Text(one_line(" ".join((verdict(kernel), *standstill(kernel))))))
     timed = timing(kernel)
     if timed:
         yield _body(Text(timed, style="dim"))

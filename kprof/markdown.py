@@ -11,7 +11,7 @@ from kprof.names import printable, short
 from kprof.ranking import Group, ranked
 from kprof.survey_text import NOT_IN_DEPTH, Rest, cut_off, program, rests, timing
 from kprof.units import UNKNOWN, count, percent, quantity, share, si
-from kprof.words import bound_label, gain, limit, verdict
+from kprof.words import bound_label, gain, limit, standstill, verdict
 
 NAME_WIDTH = 60
 TIMED_ROWS = 20  # of the kernels that were only timed, for each reason; the JSON has all
@@ -108,7 +108,7 @@ def _left_out(found: Sequence[Rest]) -> Iterator[str]:
 def _kernel(kernel: KernelReport) -> Iterator[str]:
     yield f"### {kernel.index}: {escaped(short(kernel.demangled or kernel.name, NAME_WIDTH))}"
     yield ""
-    yield escaped(verdict(kernel))
+    yield escaped(" ".join((verdict(kernel), *standstill(kernel))))
     yield ""
     timed = timing(kernel)
     if timed:

@@ -87,6 +87,19 @@ _OPENINGS = {
     "unknown": "What was busy is not known, and no rule explains the time with the data there is",
 }
 
+# From here on a unit is at its roof, and nothing but less work for it helps: NVIDIA rule SOLBottleneck
+# (ncu 2025.3) calls it high throughput.
+_ROOF_PCT = 80.0
+# Below this NVIDIA's rules (TheoreticalOccupancy, ncu 2025.3) ask for more warps.
+_LOW_OCCUPANCY_PCT = 80.0
+_ONLY = {
+    "dram": "only fewer bytes from and to device memory help",
+    "l2": "only fewer bytes between L2 and the SMs help",
+    "l1": "only less work for the L1 cache helps",
+    "shared": "only less work for shared memory helps",
+    "issue": "only fewer instructions help",
+}
+
 _FULL_PCT = 99.9  # theoretical occupancy that leaves no warp slot empty
 _PRECISIONS = {"fp64", "fp32", "fp16", "bf16", "tf32", "fp8", "fp4", "int8", "int4", "int1"}
 _ACRONYMS = {
@@ -185,6 +198,25 @@ def verdict(kernel: KernelReport) -> str:
     }
     cause = causes.get(kernel.bound, "No single unit is the limit")
     return f"{cause}{_busiest(kernel, 'only ' if kernel.bound in causes else '')}."
+
+
+def standstill(kernel: KernelReport) -> tuple[str, ...]:
+    """Say what is no use to try: what a unit at its roof leaves, and more warps where it is full.
+
+    Both are statements about the kernel as it is; a finding can still take work from the unit.
+    """
+    top = kernel.limiter
+    if top is None or kernel.bound not in _BUSY or top.pct < _ROOF_PCT:
+        return ()
+    only = _ONLY.get(kernel.bound, "only fewer or cheaper operations help")
+    said = [f"At the roof: {only}."]
+    allowed, reached = kernel.occupancy.theoretical_pct, kernel.occupancy.achieved_pct
+    known = [pct for pct in (allowed, reached) if pct is not None]
+    if known and min(known) < _LOW_OCCUPANCY_PCT:
+        said.append(
+            f"Occupancy is enough here, at {percent(min(known), 0)}: more warps would wait for the same unit."
+        )
+    return tuple(said)
 
 
 def unexplained(kernel: KernelReport) -> str:

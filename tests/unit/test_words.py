@@ -4,8 +4,26 @@ from dataclasses import replace
 
 import pytest
 
-from kprof.model import Bound, Occupancy, Resource, Severity, Skipped, Speedup
-from kprof.words import at_the_limit, gain, limit, occupancy_limit, standing, unexplained, verdict
+from kprof.model import (
+    Bound,
+    KernelReport,
+    Limiter,
+    Occupancy,
+    Resource,
+    Severity,
+    Skipped,
+    Speedup,
+)
+from kprof.words import (
+    at_the_limit,
+    gain,
+    limit,
+    occupancy_limit,
+    standing,
+    standstill,
+    unexplained,
+    verdict,
+)
 from tests.report_fixture import TRANSPOSE, VECTOR_ADD
 
 QUIET = replace(VECTOR_ADD, findings=(), clear=("a", "b"), skipped=(), depth="standard")
@@ -86,3 +104,40 @@ def test_a_kernel_that_was_only_timed_has_no_unknown_limit() -> None:
     assert verdict(timed) == "Not profiled in depth: only its duration is known."
     assert limit(replace(timed, depth="sections")) == "unknown"
     assert limit(replace(timed, bound="launch")) == "launch"
+
+
+def limited(bound: Bound, pct: float, allowed: float | None, reached: float | None) -> KernelReport:
+    occupancy = Occupancy(allowed, reached)
+    return replace(QUIET, bound=bound, limiter=Limiter("m", bound, pct), occupancy=occupancy)
+
+
+@pytest.mark.parametrize(
+    ("bound", "said"),
+    [
+        ("dram", "At the roof: only fewer bytes from and to device memory help."),
+        ("shared", "At the roof: only less work for shared memory helps."),
+        ("issue", "At the roof: only fewer instructions help."),
+        ("tensor", "At the roof: only fewer or cheaper operations help."),
+    ],
+)
+def test_at_the_roof_only_less_work_helps(bound: Bound, said: str) -> None:
+    assert standstill(limited(bound, 80.0, 100.0, 95.0)) == (said,)
+    assert standstill(limited(bound, 79.9, 100.0, 95.0)) == ()
+
+
+@pytest.mark.parametrize("bound", ["latency", "launch", "balanced", "unknown"])
+def test_where_no_unit_is_the_limit_nothing_is_said_to_be_enough(bound: Bound) -> None:
+    assert standstill(limited(bound, 95.0, 12.5, 12.0)) == ()
+
+
+def test_low_occupancy_is_enough_where_a_unit_is_full() -> None:
+    _, enough = standstill(limited("tensor", 94.0, 12.5, 12.0))
+    assert enough == ("Occupancy is enough here, at 12 %: more warps would wait for the same unit.")
+    assert len(standstill(limited("tensor", 94.0, 79.9, None))) == 2
+    assert len(standstill(limited("tensor", 94.0, 80.0, 80.0))) == 1
+    assert len(standstill(limited("tensor", 94.0, None, None))) == 1
+    assert len(standstill(limited("tensor", 94.0, None, 30.0))) == 2
+
+
+def test_a_limit_that_nobody_measured_is_not_at_its_roof() -> None:
+    assert standstill(replace(QUIET, bound="dram", limiter=None)) == ()
