@@ -267,6 +267,18 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "torch.ext_cuda_major_mismatch", "ok",
         machine(torch=CU126, extensions=[{"package": "xformers", "cuda": "12.1"}]),
     ),
+    "libraries for every CUDA, torch's among them": (
+        "torch.ext_cuda_major_mismatch", "ok",
+        machine(torch=CU126, extensions=[
+            {"package": "bitsandbytes", "cuda": one} for one in ("11", "12", "13")
+        ]),
+    ),
+    "libraries for several CUDAs, none of them torch's": (
+        "torch.ext_cuda_major_mismatch", "error",
+        machine(torch=CU130, extensions=[
+            {"package": "bitsandbytes", "cuda": one} for one in ("11", "12")
+        ]),
+    ),
     "torchvision for another CUDA": (
         "torch.ext_cuda_major_mismatch", "error",
         machine(torch=CU130, extensions=[], packages={"torchvision": "0.25.0+cu126"}),
@@ -523,6 +535,14 @@ def test_the_package_to_rebuild_is_named_only_if_it_is_a_name() -> None:
         extensions=[{"package": "--index-url=http://x", "cuda": "12.8"}],
     )
     assert command("torch.ext_cuda_major_mismatch", facts).endswith("--no-binary PACKAGE PACKAGE")
+
+
+def test_a_major_version_is_shown_without_a_minor_one() -> None:
+    facts = machine(
+        torch=CU130, extensions=[{"package": "bitsandbytes", "cuda": one} for one in ("11", "12")]
+    )
+    message = judged("torch.ext_cuda_major_mismatch", facts).message
+    assert message.endswith("bitsandbytes (CUDA 12)")
 
 
 def test_an_older_cudnn_leaves_the_library_path() -> None:

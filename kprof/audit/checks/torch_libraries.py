@@ -152,7 +152,7 @@ def ext_cuda_major_mismatch(facts: Facts) -> Verdict:
     wanted = _wanted_major(line)
     wrong = _wrong_extensions(facts, cuda)
     if wrong:
-        names = ", ".join(f"{name} (CUDA {built[0]}.{built[1]})" for name, built in wrong[:4])
+        names = ", ".join(f"{name} ({_cuda_name(built)})" for name, built in wrong[:4])
         have = f"CUDA {cuda[0]}.{cuda[1]}" if cuda else "another CUDA"
         message = f"built for another CUDA major version than torch ({have}): {names}"
         return _mismatch(facts, message, extension_install.together(facts, *wrong[0]), line)
@@ -186,14 +186,28 @@ def _wanted_major(line: str | None) -> int | None:
 def _wrong_extensions(
     facts: Facts, cuda: tuple[int, int] | None
 ) -> list[tuple[str, tuple[int, int]]]:
+    """Return the extensions that hold no code for torch's CUDA major version, and what they hold.
+
+    Some packages bring a library for each major version and load the fitting one, as bitsandbytes.
+    """
     if cuda is None:
         return []
-    found = []
+    built: dict[str, set[tuple[int, int]]] = {}
     for extension in facts.items("extensions") or ():
         name, version = extension.text("package"), derive.release(extension.text("cuda"))
-        if name and version and version[0] != cuda[0]:
-            found.append((derive.brief(name, 40), (version[0], version[1])))
-    return found + _wrong_companions(facts, cuda)
+        if name and version:
+            built.setdefault(derive.brief(name, 40), set()).add((version[0], version[1]))
+    wrong = [
+        (name, max(versions))
+        for name, versions in built.items()
+        if all(one[0] != cuda[0] for one in versions)
+    ]
+    return wrong + _wrong_companions(facts, cuda)
+
+
+def _cuda_name(version: tuple[int, int]) -> str:
+    """Return a version for people; a library's name tells the major version only, as minor 0."""
+    return f"CUDA {version[0]}.{version[1]}" if version[1] else f"CUDA {version[0]}"
 
 
 def _wrong_companions(facts: Facts, cuda: tuple[int, int]) -> list[tuple[str, tuple[int, int]]]:
