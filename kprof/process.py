@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import selectors
 import signal
 import stat
 import subprocess
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,6 +29,14 @@ Child = subprocess.Popen[bytes]
 # may hold them open, and its output is not worth waiting for.
 _DRAIN_S = 2.0
 
+# Bytes that a program may write to each of its outputs before it is ended: far more than any that
+# kprof asks, and little enough for every machine.
+MAX_OUTPUT_BYTES = 64 * 2**20
+# The same for a program that answers in a few lines.
+SHORT_OUTPUT_BYTES = 2**20
+_PIECE_BYTES = 64 * 2**10
+_FED_BYTES = 512  # POSIX: a pipe that is ready takes as much without blocking
+
 # What run() waits for at the moment, in whichever thread.
 _waited_for: set[Child] = set()
 
@@ -37,15 +47,17 @@ class Completed:
 
     Attributes:
         returncode: its exit status, negative for the signal that ended it.
-        stdout: everything it wrote there.
-        stderr: everything it wrote there.
+        stdout: everything it wrote there, up to the limit.
+        stderr: everything it wrote there, up to the limit.
         timed_out: True when kprof ended it because its time was up.
+        cut: True when kprof ended it because it wrote more than the limit.
     """
 
     returncode: int
     stdout: bytes
     stderr: bytes
     timed_out: bool = False
+    cut: bool = False
 
 
 def run(
@@ -56,6 +68,7 @@ def run(
     input_bytes: bytes | None = None,
     memory_limit_bytes: int | None = None,
     cwd: Path | None = None,
+    max_output_bytes: int = MAX_OUTPUT_BYTES,
 ) -> Completed:
     """Run a program to its end in a process group of its own.
 
@@ -66,6 +79,8 @@ def run(
         input_bytes: its standard input; None means an empty one.
         memory_limit_bytes: limit of its address space, where the system has such limits.
         cwd: its working directory.
+        max_output_bytes: what is kept of each output; writing more ends the whole group. Windows
+            has no such limit.
 
     Raises:
         OSError: the program cannot be started.
@@ -84,16 +99,122 @@ def run(
         try:
             if memory_limit_bytes is not None:
                 _limit_memory(child.pid, memory_limit_bytes)
-            stdout, stderr = child.communicate(input_bytes, timeout=timeout_s)
-        except subprocess.TimeoutExpired:
-            stdout, stderr = _kill_and_drain(child)
-            return Completed(child.wait(), stdout, stderr, timed_out=True)
+            return _waited(child, _pipes(child, input_bytes, max_output_bytes), timeout_s)
         except BaseException:  # Ctrl-C included: nothing may stay behind
-            _kill_and_drain(child)
+            _kill_group(child)
             raise
         finally:
             _waited_for.discard(child)
-    return Completed(child.returncode, stdout, stderr)
+
+
+def _waited(child: Child, pipes: _Pipes | _Threads, timeout_s: float | None) -> Completed:
+    """Wait for the program, and end it when its time is up or an output is full."""
+    timed_out = False
+    with contextlib.closing(pipes):
+        try:
+            pipes.exchange(timeout_s)
+        except subprocess.TimeoutExpired:
+            timed_out = True
+        if timed_out or pipes.full:
+            _kill_group(child)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                pipes.exchange(_DRAIN_S)
+        stdout, stderr = pipes.kept()
+    return Completed(child.wait(), stdout, stderr, timed_out=timed_out, cut=pipes.full)
+
+
+class _Pipes:
+    """A program's pipes: its input is fed, and its outputs are kept up to a limit.
+
+    Attributes:
+        full: an output had more than the limit, and the rest is not read.
+    """
+
+    def __init__(self, child: Child, input_bytes: bytes | None, limit: int) -> None:
+        self._child, self._limit = child, limit
+        self._unfed = memoryview(input_bytes or b"")
+        self._kept = {pipe.fileno(): bytearray() for pipe in (child.stdout, child.stderr) if pipe}
+        self._open = selectors.PollSelector()
+        for descriptor in self._kept:
+            self._open.register(descriptor, selectors.EVENT_READ)
+        if child.stdin is not None:
+            self._open.register(child.stdin.fileno(), selectors.EVENT_WRITE)
+        self.full = False
+
+    def exchange(self, timeout_s: float | None) -> None:
+        """Feed and read until the program has ended or an output is full.
+
+        Raises:
+            subprocess.TimeoutExpired: its time is up.
+        """
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        while self._open.get_map() and not self.full:
+            for key, _ in self._open.select(self._left(deadline)):
+                self._take(key.fd) if key.fd in self._kept else self._feed(key.fd)
+        if not self.full:
+            self._child.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
+
+    def kept(self) -> tuple[bytes, bytes]:
+        """Return what was read of the outputs."""
+        stdout, stderr = map(bytes, self._kept.values())
+        return stdout, stderr
+
+    def close(self) -> None:
+        """Close the pipes; a process that left the group may hold their other ends."""
+        self._open.close()
+        for pipe in (self._child.stdin, self._child.stdout, self._child.stderr):
+            if pipe is not None:
+                pipe.close()
+
+    def _left(self, deadline: float | None) -> float | None:
+        left = None if deadline is None else deadline - time.monotonic()
+        if left is not None and left <= 0:
+            raise subprocess.TimeoutExpired(self._child.args, 0)
+        return left
+
+    def _take(self, descriptor: int) -> None:
+        kept = self._kept[descriptor]
+        piece = os.read(descriptor, _PIECE_BYTES)
+        if not piece:
+            self._open.unregister(descriptor)
+        self.full = self.full or len(kept) + len(piece) > self._limit
+        kept += piece[: self._limit - len(kept)]
+
+    def _feed(self, descriptor: int) -> None:
+        with contextlib.suppress(BrokenPipeError):  # it ended, or does not want the rest
+            self._unfed = self._unfed[os.write(descriptor, self._unfed[:_FED_BYTES]) :]
+            if self._unfed:
+                return
+        self._open.unregister(descriptor)
+        if self._child.stdin is not None:
+            self._child.stdin.close()
+
+
+class _Threads:
+    """The same where pipes cannot be waited for (Windows): the standard library's own threads."""
+
+    full = False
+
+    def __init__(self, child: Child, input_bytes: bytes | None) -> None:
+        self._child, self._input = child, input_bytes
+        self._kept = (b"", b"")
+
+    def exchange(self, timeout_s: float | None) -> None:
+        """Feed and read until the program has ended; see :meth:`_Pipes.exchange`."""
+        self._kept = self._child.communicate(self._input, timeout=timeout_s)
+
+    def kept(self) -> tuple[bytes, bytes]:
+        """Return what was read of the outputs of a program that has ended."""
+        return self._kept
+
+    def close(self) -> None:
+        """Leave the pipes to the program's own end."""
+
+
+def _pipes(child: Child, input_bytes: bytes | None, limit: int) -> _Pipes | _Threads:
+    if hasattr(selectors, "PollSelector"):
+        return _Pipes(child, input_bytes, limit)
+    return _Threads(child, input_bytes)
 
 
 def end_all() -> None:
@@ -157,18 +278,6 @@ def _limit_memory(pid: int, limit_bytes: int) -> None:
     if resource is not None and hasattr(resource, "prlimit"):
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(pid, resource.RLIMIT_AS, (limit_bytes, limit_bytes))
-
-
-def _kill_and_drain(child: Child) -> tuple[bytes, bytes]:
-    _kill_group(child)
-    try:
-        return child.communicate(timeout=_DRAIN_S)
-    except subprocess.TimeoutExpired as late:
-        for pipe in (child.stdin, child.stdout, child.stderr):
-            if pipe is not None:
-                pipe.close()
-        # The standard library keeps the bytes read so far on the exception, from 3.5 as bytes.
-        return bytes(late.stdout or b""), bytes(late.stderr or b"")
 
 
 def _kill_group(child: Child) -> None:

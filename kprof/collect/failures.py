@@ -295,7 +295,11 @@ def _short(text: str, length: int = 200) -> str:
 def _ask(options: Sequence[str]) -> list[str]:
     # With --version ncu checks its options and runs nothing.
     try:
-        done = process.run([*options, "--version"], timeout_s=_ASK_TIMEOUT_S)
+        done = process.run(
+            [*options, "--version"],
+            timeout_s=_ASK_TIMEOUT_S,
+            max_output_bytes=process.SHORT_OUTPUT_BYTES,
+        )
     except OSError:
         return []
     text = (done.stdout + done.stderr).decode(errors="replace")

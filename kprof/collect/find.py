@@ -93,6 +93,8 @@ def understood(path: Path, done: process.Completed) -> Ncu | str:
     """
     if done.timed_out:
         return f"did not answer --version within {VERSION_TIMEOUT_S:.0f} s"
+    if done.cut:
+        return "answered --version with text without end"
     found = _VERSION.search(done.stdout)
     if done.returncode == 0 and found:
         return Ncu(path.absolute(), found.group(1).decode())
@@ -152,7 +154,11 @@ def _explicit(name: str, environ: Mapping[str, str]) -> Ncu:
 def _probe(path: Path) -> Ncu | str:
     # A string is the reason why not, and completes "PATH ...".
     try:
-        done = process.run([path.absolute(), "--version"], timeout_s=VERSION_TIMEOUT_S)
+        done = process.run(
+            [path.absolute(), "--version"],
+            timeout_s=VERSION_TIMEOUT_S,
+            max_output_bytes=process.SHORT_OUTPUT_BYTES,
+        )
     except OSError as error:
         return f"cannot be started ({error.strerror})"
     return understood(path, done)

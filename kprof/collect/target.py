@@ -112,7 +112,11 @@ def check_python(name: str) -> None:
     """
     hint = "name a python program, such as .venv/bin/python"
     try:
-        done = process.run([name, "-c", _SAY_VERSION], timeout_s=_IMPORT_TIMEOUT_S)
+        done = process.run(
+            [name, "-c", _SAY_VERSION],
+            timeout_s=_IMPORT_TIMEOUT_S,
+            max_output_bytes=process.SHORT_OUTPUT_BYTES,
+        )
     except OSError as error:
         raise TargetNotFound(
             f"--python {name} cannot be started: {error.strerror or error}", hint=hint
@@ -190,7 +194,11 @@ def _nearby(path: Path) -> str:
 
 def _check_module(module: str, interpreter: str) -> None:
     try:
-        done = process.run([interpreter, "-c", _FIND_MODULE, module], timeout_s=_IMPORT_TIMEOUT_S)
+        done = process.run(
+            [interpreter, "-c", _FIND_MODULE, module],
+            timeout_s=_IMPORT_TIMEOUT_S,
+            max_output_bytes=process.SHORT_OUTPUT_BYTES,
+        )
     except OSError as error:
         raise TargetNotFound(
             f"{interpreter} cannot be started ({error.strerror})", hint="choose one with --python"

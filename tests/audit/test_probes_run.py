@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -242,6 +243,30 @@ def test_an_error_of_a_shared_program_reaches_everybody() -> None:
 
     found = facts_of(Task("a", probe), Task("b", probe), machine=Machine(runner=runner))
     assert found["errors"] == dict.fromkeys(("a", "b"), "PermissionError: refused")
+
+
+FLOODED = ("nvidia-smi", "nvcc", "ncu", "dmesg", "lspci", "ldconfig", "modinfo", "gcc", "python")
+
+
+def test_programs_that_write_without_end_cost_little_time_and_memory(tmp_path: Path) -> None:
+    for name in FLOODED:
+        (tmp_path / name).write_text("#!/bin/sh\nexec cat /dev/zero\n")
+        (tmp_path / name).chmod(0o755)
+    code = (
+        "import json, os, resource; from kprof.audit.probes import run;"
+        "from kprof.audit.probes.machine import Machine;"
+        f"facts = run.probe(Machine(python={str(tmp_path / 'python')!r}))['facts'];"
+        "used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss;"
+        "print(json.dumps([used, facts['errors']]))"
+    )
+    env = {**os.environ, "PATH": f"{tmp_path}:/usr/bin:/bin"}
+    start = time.monotonic()
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env, check=True)
+    assert time.monotonic() - start < run.BUDGET_S
+    used_kib, errors = json.loads(done.stdout)
+    assert used_kib < 400 * 1024
+    assert errors["nvidia_smi"] == "wrote without end"
+    assert errors["python"].endswith("wrote without end")
 
 
 # --- the probes there are ---------------------------------------------------------------------

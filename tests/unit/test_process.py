@@ -72,6 +72,54 @@ def test_timeout_does_not_wait_for_a_process_that_left_the_group() -> None:
     assert time.monotonic() - began < 6
 
 
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_a_program_that_writes_without_end_is_ended_at_the_limit(stream: str) -> None:
+    code = (
+        "import subprocess, sys;"
+        "p = subprocess.Popen(['sleep', '60']); print(p.pid, file=sys.stdout, flush=True)\n"
+        f"while True: sys.{stream}.write('x' * 5000)"
+    )
+    began = time.monotonic()
+    done = process.run(python(code), timeout_s=50, max_output_bytes=100_000)
+    assert time.monotonic() - began < 10
+    assert (done.cut, done.timed_out, done.returncode) == (True, False, -9)
+    assert len(getattr(done, stream)) == 100_000
+    assert_gone(int(done.stdout.split(maxsplit=1)[0].rstrip(b"x")))
+
+
+def test_output_of_just_the_limit_is_no_more() -> None:
+    code = "import sys; sys.stdout.write('x' * 100_000)"
+    done = process.run(python(code), timeout_s=30, max_output_bytes=100_000)
+    assert done == process.Completed(0, b"x" * 100_000, b"")
+
+
+def test_much_input_and_much_output_do_not_wait_for_each_other() -> None:
+    code = "import shutil, sys; shutil.copyfileobj(sys.stdin.buffer, sys.stdout.buffer, 100)"
+    text = bytes(range(256)) * 8192
+    done = process.run(python(code), timeout_s=50, input_bytes=text)
+    assert done == process.Completed(0, text, b"")
+
+
+def test_a_program_need_not_read_its_input() -> None:
+    done = process.run(python("print('done')"), timeout_s=30, input_bytes=b"x" * 10**6)
+    assert done == process.Completed(0, b"done\n", b"")
+
+
+def test_a_program_that_closes_its_outputs_is_still_waited_for() -> None:
+    code = "import os, time; os.close(1); os.close(2); time.sleep({}); os._exit(3)"
+    assert process.run(python(code.format(0.3)), timeout_s=30).returncode == 3
+    assert process.run(python(code.format(60)), timeout_s=1).timed_out
+
+
+def test_no_descriptor_is_left_open() -> None:
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    process.run(python("print(1)"), timeout_s=30, input_bytes=b"x")
+    with pytest.raises(FileNotFoundError):
+        process.run(["/nowhere/program"], timeout_s=30)
+    process.run(python("import time; time.sleep(60)"), timeout_s=0.2)
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
 def test_memory_limit_makes_a_greedy_program_fail() -> None:
     code = "import time; time.sleep(0.2); x = bytearray(900 * 1024 * 1024); print(len(x))"
     assert process.run(python(code), timeout_s=30).returncode == 0

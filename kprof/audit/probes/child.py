@@ -64,6 +64,8 @@ def last_line(written: bytes) -> dict[str, Any]:
 
 
 def _error(done: Completed) -> str | None:
+    if done.cut:
+        return "wrote without end"
     if done.returncode < 0:
         return f"ended by {_signal(-done.returncode)}"
     if done.returncode > 0:

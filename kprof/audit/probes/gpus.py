@@ -54,6 +54,8 @@ def nvidia_smi(machine: Machine) -> dict[str, Any]:
     text = done.stdout[:MAX_READ_BYTES].decode(errors="replace").strip()
     if done.timed_out:
         return {"driver": facts, "errors": {"nvidia_smi": "no answer in time"}}
+    if done.cut:
+        return {"driver": facts, "errors": {"nvidia_smi": "wrote without end"}}
     if done.returncode != 0 or "NVIDIA-SMI" not in text or "failed because" in text:
         said = text or done.stderr.decode(errors="replace").strip()
         facts["nvidia_smi_error"] = said[:2000] or f"ended with status {done.returncode}"

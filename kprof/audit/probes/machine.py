@@ -29,7 +29,7 @@ def start_and_wait(
 ) -> Completed | None:
     """Run a program on this machine; see :meth:`Machine.run`."""
     try:
-        return process.run(argv, timeout_s=timeout_s, env=environ)
+        return process.run(argv, timeout_s=timeout_s, env=environ, max_output_bytes=MAX_READ_BYTES)
     except OSError:
         return None
 
@@ -62,7 +62,8 @@ class Machine:
 
         Returns:
             None when there is no such program or it cannot be started. One that took too long is
-            a result with ``timed_out`` and a status that is not 0, with what it wrote until then.
+            a result with ``timed_out`` and a status that is not 0, with what it wrote until then;
+            one that wrote more than :data:`MAX_READ_BYTES` is one with ``cut``.
         """
         return self.runner(argv, self.environ if env is None else env, timeout_s)
 
@@ -135,7 +136,10 @@ Probe = Callable[[Machine], "dict[str, Any]"]
 
 
 def output(done: Completed | None) -> str | None:
-    """Return what a program that succeeded wrote to standard output; None otherwise."""
-    if done is None or done.timed_out or done.returncode != 0:
+    """Return what a program that succeeded wrote to standard output; None otherwise.
+
+    Of one that wrote too much (a kernel log can be long) it is the part that was read.
+    """
+    if done is None or done.timed_out or (done.returncode != 0 and not done.cut):
         return None
     return done.stdout[:MAX_READ_BYTES].decode(errors="replace")

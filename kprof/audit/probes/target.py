@@ -204,6 +204,8 @@ def _last_facts(written: bytes) -> dict[str, Any] | None:
 def _ending(done: Completed, *, answered: bool) -> str | None:
     if done.timed_out:
         return "did not answer in time"
+    if done.cut:
+        return "wrote without end"
     if done.returncode < 0:
         return f"was ended by {_signal(-done.returncode)}"
     if done.returncode == 0 and answered:
