@@ -123,6 +123,31 @@ def gpus(facts: Facts) -> tuple[Gpu, ...] | None:
     )
 
 
+def own_bus(facts: Facts) -> tuple[str, ...] | None:
+    """Return the NVIDIA GPUs on the PCI bus that no virtual machine holds; None when not known.
+
+    One that is bound to vfio-pci is handed on, and no driver of this machine can have it.
+    """
+    names, holders = facts.texts("lspci_gpus"), facts.raw().get("pci_drivers")
+    if names is None:
+        return None
+    drivers = holders if isinstance(holders, list) and len(holders) == len(names) else []
+    passed = {place for place, driver in enumerate(drivers[:_GPUS]) if driver == "vfio-pci"}
+    return tuple(name[:_NAME] for place, name in enumerate(names[:_GPUS]) if place not in passed)
+
+
+def cuda_up(facts: Facts) -> bool:
+    """Say whether CUDA is known to come up: cuInit found a GPU, or torch did on one of NVIDIA's."""
+    counted = facts.number("libcuda.device_count") or 0
+    by_torch = facts.flag("torch.cuda_available") is True and not hip(facts)
+    return by_torch or counted >= 1
+
+
+def hip(facts: Facts) -> bool:
+    """Say whether torch is built for AMD's GPUs: what it calls CUDA is HIP."""
+    return bool(facts.text("torch.hip")) or "+rocm" in (facts.text("torch.version") or "")
+
+
 def torch_absent(facts: Facts) -> bool:
     """Say whether torch was looked for and is not installed; one that fails to import is."""
     if facts.text("torch.import_error"):
@@ -161,11 +186,28 @@ def library_path(facts: Facts) -> tuple[str, ...] | None:
 
 
 def logged(facts: Facts, pattern: str) -> str | None:
-    """Return the first line of an output, an error text, dmesg or CUDA's own error that matches."""
+    """Return the first line of an output, an error text, dmesg or CUDA's own error that matches.
+
+    Lines of dmesg count only while they can tell of the present.
+    """
     for line in _lines(facts):
         if re.search(pattern, line, re.IGNORECASE):
             return line.strip()[:300]
     return None
+
+
+def _kernel_log(facts: Facts) -> tuple[str, ...]:
+    """Return the kernel's log where it can tell of the present.
+
+    It goes back to the start of the machine: where CUDA comes up now and the driver lists every GPU
+    on the bus, what it tells is over, a reloaded module or a GPU that was reset.
+    """
+    lines = facts.texts("driver.dmesg") or ()
+    listed, bus = gpus(facts), own_bus(facts) or ()
+    count = len(listed) if listed is not None else facts.number("libcuda.device_count") or 0
+    answer = all(gpu.name or gpu.capability for gpu in listed or ())  # a lost one has no name
+    over = cuda_up(facts) and answer and 0 < count >= len(bus)
+    return () if over else tuple(line[:_LINE] for line in lines[-_LINES_KEPT:])
 
 
 def values(facts: Facts, *names: str) -> tuple[str, ...]:
@@ -197,7 +239,7 @@ def _lines(facts: Facts) -> tuple[str, ...]:
         facts.text("torch.import_error"),
         _said_by_cuinit(facts),
         _said_by_torch(facts),
-        *(line[:_LINE] for line in (facts.texts("driver.dmesg") or ())[-_LINES_KEPT:]),
+        *_kernel_log(facts),
     ]
     lines = (line for text in texts if text for line in text.splitlines())
     return tuple(islice(lines, _LINES_KEPT))

@@ -104,9 +104,10 @@ def on_bus(facts: Facts) -> tuple[str, ...] | None:
 def unlisted(facts: Facts) -> tuple[str, ...] | None:
     """Return the GPUs on the bus that the driver does not list; None when the bus is not known.
 
-    Where the driver lists some, the ones it leaves out are told by their generation.
+    Where the driver lists some, the ones it leaves out are told by their generation. Those that a
+    virtual machine holds are not the driver's to list.
     """
-    bus = on_bus(facts)
+    bus = derive.own_bus(facts)
     known = {_generation(gpu) for gpu in derive.gpus(facts) or ()}
     if bus is None or not known:
         return bus
@@ -132,9 +133,21 @@ def cuda_failure(facts: Facts) -> str | None:
 
 
 def works(facts: Facts) -> bool:
-    """Say whether CUDA is known to come up: cuInit found a GPU, or torch did."""
+    """Say whether CUDA is known to come up: cuInit found a GPU, or torch did.
+
+    The driver's own libcuda comes up under any CUDA version: this says nothing of a newer one.
+    """
+    return derive.cuda_up(facts)
+
+
+def runs_cuda(facts: Facts, major: int) -> bool:
+    """Say whether programs of a CUDA major version are known to come up here."""
+    built, offered = derive.torch_cuda(facts), derive.release(facts.text("libcuda.cuda_version"))
+    by_torch = facts.flag("torch.cuda_available") is True and built is not None
+    if by_torch and built and built[0] >= major:
+        return True
     counted = facts.number("libcuda.device_count") or 0
-    return facts.flag("torch.cuda_available") is True or counted >= 1
+    return counted >= 1 and offered is not None and offered[0] >= major
 
 
 def error_logged(facts: Facts, code: int, more: str = "") -> str | None:
