@@ -159,7 +159,7 @@ def doctor(
     from kprof import doctor_input
     from kprof.audit import audit
     from kprof.collect.target import check_python, choose_python
-    from kprof.doctor_result import result
+    from kprof.doctor_result import document
 
     if snapshot is not None:
         seen = doctor_input.load(snapshot)
@@ -168,7 +168,7 @@ def doctor(
         if python:
             check_python(interpreter)
         seen = doctor_input.look(interpreter, import_torch=import_torch)
-    report = result(audit(seen.facts, purpose), seen.shareable)
+    report = document(audit(seen.facts, purpose), seen.shareable, seen.conceal)
     return Checkup(**{f.name: getattr(report, f.name) for f in dataclasses.fields(report)})
 
 

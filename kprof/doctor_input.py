@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -21,10 +21,13 @@ class Snapshot:
     Attributes:
         facts: as they were seen, for the checks: their commands need real paths.
         shareable: the same without what tells who and where, for documents.
+        conceal: does the same to a text about this machine; None for a file, which is shown as
+            it is.
     """
 
     facts: Facts
     shareable: Mapping[str, Any]
+    conceal: Callable[[str], str] | None = None
 
     def text(self) -> str:
         """Return the shareable form as the text of a snapshot file."""
@@ -43,12 +46,13 @@ def look(python: str, *, import_torch: bool = False) -> Snapshot:
     """
     from kprof.audit.probes.machine import Machine
     from kprof.audit.probes.run import probe
-    from kprof.audit.redact import redact
+    from kprof.audit.redact import Redactor
 
     machine = Machine(python=python)
     seen = probe(machine, import_torch=import_torch)
     facts = Facts(seen["facts"], taken=seen["taken"])
-    return Snapshot(facts, redact(facts.raw(), machine.environ))
+    redactor = Redactor.of(facts.raw(), machine.environ)
+    return Snapshot(facts, redactor.facts(facts.raw()), redactor.text)
 
 
 def load(path: Path | str) -> Snapshot:

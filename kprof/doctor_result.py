@@ -7,15 +7,16 @@ to what JSON can hold.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from kprof.audit import Audit
+from kprof.audit import Audit, Facts, audit
 from kprof.audit.judge import Judged
-from kprof.audit.verdict import PURPOSES, Purpose, Remedy, Status, Who
+from kprof.audit.verdict import PURPOSES, Purpose, Remedy, Status, Verdict, Who
 from kprof.names import one_line, printable
 
 MESSAGE = 1_000  # characters of a message or a line of evidence
@@ -142,6 +143,51 @@ def result(audit: Audit, shareable: Mapping[str, Any] | None = None) -> DoctorRe
         purpose=audit.purpose,
         faults=tuple(_line(fault) for fault in audit.facts.faults),
         taken=audit.facts.taken,
+    )
+
+
+def document(
+    found: Audit, shareable: Mapping[str, Any], conceal: Callable[[str], str] | None
+) -> DoctorReport:
+    """Return what an audit found as others may read it: nothing tells who and where.
+
+    The checks judge the shareable facts once more, so that no word of what was left out can be in
+    a message, a command or a letter. Where that changes a verdict, the first one's texts are
+    redacted instead.
+
+    Args:
+        found: the audit of the facts as they are.
+        shareable: the facts without what tells who and where.
+        conceal: does the same to a text; None where the facts are shareable as they are.
+    """
+    if conceal is None:
+        return result(found, shareable)
+    again = audit(Facts(plain(shareable), taken=found.facts.taken), found.purpose)
+    pairs = zip(found.results, again.results, strict=True)
+    results = tuple(_concealed(one, other, conceal) for one, other in pairs)
+    return result(dataclasses.replace(found, results=results), shareable)
+
+
+def _concealed(one: Judged, other: Judged, conceal: Callable[[str], str]) -> Judged:
+    if one.verdict.status == other.verdict.status:
+        return other
+    told = one.verdict
+    verdict = Verdict(
+        told.status,
+        conceal(told.message),
+        tuple(map(conceal, told.evidence)),
+        _concealed_fix(told.remedy, conceal) if told.remedy else None,
+        told.source,
+    )
+    return Judged(one.check, verdict)
+
+
+def _concealed_fix(remedy: Remedy, conceal: Callable[[str], str]) -> Remedy:
+    return Remedy(
+        conceal(remedy.text),
+        tuple(map(conceal, remedy.commands)),
+        remedy.who,
+        tuple(_concealed_fix(one, conceal) for one in remedy.alternatives),
     )
 
 

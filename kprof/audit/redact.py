@@ -78,12 +78,13 @@ def redact(
         environ: the environment that names the user and the home directory.
         host: this machine's name; None asks the system.
     """
-    redactor = _Redactor.of(facts, environ, host)
-    return {key: redactor.value(value, str(key)) for key, value in facts.items()}
+    return Redactor.of(facts, environ, host).facts(facts)
 
 
 @dataclass(frozen=True, slots=True)
-class _Redactor:
+class Redactor:
+    """What one machine's snapshot must not tell, and what stands in its place."""
+
     names: tuple[tuple[re.Pattern[str], str], ...]
     homes: tuple[re.Pattern[str], ...]
     owners: dict[str, str]
@@ -91,8 +92,9 @@ class _Redactor:
 
     @classmethod
     def of(
-        cls, facts: Mapping[str, Any], environ: Mapping[str, str], host: str | None
-    ) -> _Redactor:
+        cls, facts: Mapping[str, Any], environ: Mapping[str, str], host: str | None = None
+    ) -> Redactor:
+        """Learn the names and identifiers of a machine; see :func:`redact`."""
         texts = tuple(_texts(facts))
         found = (one[0].lower() for text in texts for one in _UUID.finditer(text))
         uuids = {one: _placeholder(i) for i, one in enumerate(dict.fromkeys(found), 1)}
@@ -105,7 +107,12 @@ class _Redactor:
         )
         return cls(tuple(patterns), _homes(environ), owners, uuids)
 
+    def facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a snapshot's facts as they may be shown to anybody."""
+        return {key: self.value(value, str(key)) for key, value in facts.items()}
+
     def value(self, value: Any, key: str, *, env: bool = False) -> Any:
+        """Return a fact of the name ``key``; ``env`` is for what an environment variable holds."""
         if isinstance(value, Mapping):
             inside = env or key == "env"
             return {
@@ -121,10 +128,12 @@ class _Redactor:
         return self.text(value, names=key not in _VOCABULARY)
 
     def key(self, key: str) -> str:
+        """Return the name of a fact."""
         # Facts' own names stay; those that are paths (``files``) hold what paths hold.
         return self.text(key) if "/" in key or "\\" in key else key
 
     def text(self, text: str, *, names: bool = True) -> str:
+        """Return a text; ``names`` says whether those of users and the host are looked for."""
         text = _KNOWN_SECRET.sub(SECRET, text)
         text = _ASSIGNED.sub(rf"\1\2{SECRET}", text)
         text = _BEARER.sub(rf"\1 {SECRET}", text)

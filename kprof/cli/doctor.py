@@ -14,13 +14,13 @@ import click
 
 from kprof import doctor_input, presence
 from kprof import output as outputs
-from kprof.audit import audit
+from kprof.audit import Audit, audit
 from kprof.audit.verdict import PURPOSES, Purpose
 from kprof.cli import delivery, options
 from kprof.cli.delivery import STDOUT, Destination
 from kprof.collect.target import check_python, choose_python
 from kprof.doctor_input import Snapshot
-from kprof.doctor_result import DoctorReport, result
+from kprof.doctor_result import DoctorReport, document, result
 from kprof.errors import BadSnapshot, OutputExists
 from kprof.names import one_line, printable
 
@@ -106,14 +106,29 @@ def doctor(
     if matrix:
         click.echo(_matrix(seen, settings), nl=False)
         return
-    report = result(audit(seen.facts, settings.purpose), seen.shareable)
-    _deliver(report, to, settings)
+    found = audit(seen.facts, settings.purpose)
+    report = result(found, seen.shareable)
+    _deliver(_Reports(report, found, seen), to, settings)
     if not report.judged:
         raise BadSnapshot(
             "nothing could be judged: no check has the facts that it needs",
             hint="kprof doctor --save FILE writes them all; docs/doctor.md says how they are named",
         )
     ctx.exit(ERRORS if report.of("error") else 0)
+
+
+@dataclass(frozen=True, slots=True)
+class _Reports:
+    """One audit for its two readers: who sits at the machine, and anybody else."""
+
+    local: DoctorReport  # commands with this machine's own paths, to be copied
+    found: Audit
+    seen: Snapshot
+
+    def of(self, kind: str) -> DoctorReport:
+        if kind == "text":
+            return self.local
+        return document(self.found, self.seen.shareable, self.seen.conceal)
 
 
 def _formats(formats: tuple[str, ...] | None, *, as_json: bool) -> tuple[str, ...] | None:
@@ -202,7 +217,8 @@ def _matrix(seen: Snapshot, settings: Settings) -> str:
     )
 
 
-def _render(kind: str, report: DoctorReport, to: Destination, settings: Settings) -> str:
+def _render(kind: str, reports: _Reports, to: Destination, settings: Settings) -> str:
+    report = reports.of(kind)
     if kind == "html":
         from kprof import doctor_html
 
@@ -222,23 +238,23 @@ def _render(kind: str, report: DoctorReport, to: Destination, settings: Settings
     return doctor_export.to_json(report) if kind == "json" else doctor_export.github(report)
 
 
-def _deliver(report: DoctorReport, to: Destination, settings: Settings) -> None:
+def _deliver(reports: _Reports, to: Destination, settings: Settings) -> None:
     written: list[Path] = []
     if settings.save != STDOUT or to.path is not None:
         written += delivery.bring(
-            lambda kind: _render(kind, report, to, settings), to, "doctor", quiet=settings.quiet
+            lambda kind: _render(kind, reports, to, settings), to, "doctor", quiet=settings.quiet
         )
     if settings.page is not None:
-        page = (Path(settings.page), _render("html", report, to, settings))
+        page = (Path(settings.page), _render("html", reports, to, settings))
         written += delivery.write([page], force=settings.force, quiet=settings.quiet)
     if settings.open_page:
-        delivery.open_in_browser(_page(report, written, to, settings), quiet=settings.quiet)
+        delivery.open_in_browser(_page(reports, written, to, settings), quiet=settings.quiet)
 
 
-def _page(report: DoctorReport, written: list[Path], to: Destination, settings: Settings) -> Path:
+def _page(reports: _Reports, written: list[Path], to: Destination, settings: Settings) -> Path:
     pages = [path for path in written if outputs.format_of(path) == "html"]
     if pages:
         return pages[0]
     page = Path(tempfile.mkdtemp(prefix="kprof-")) / "doctor.html"
-    outputs.write(page, _render("html", report, to, settings))
+    outputs.write(page, _render("html", reports, to, settings))
     return page
