@@ -91,6 +91,30 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
         machine(gpus=[A100], env={"CUDA_VISIBLE_DEVICES": "0,1,2,3"},
                 log="RuntimeError: CUDA error: invalid device ordinal"),
     ),
+    "a comma at the end": (
+        "env.cuda_visible_devices_hides", "ok",
+        machine(gpus=[A100], env={"CUDA_VISIBLE_DEVICES": "0,"}),
+    ),
+    "a comma at the end, and others are there": (
+        "env.cuda_visible_devices_hides", "ok",
+        machine(gpus=[A100, A100], env={"CUDA_VISIBLE_DEVICES": "1, ,"}),
+    ),
+    "a comma alone": (
+        "env.cuda_visible_devices_hides", "error",
+        machine(gpus=[A100], env={"CUDA_VISIBLE_DEVICES": ","}),
+    ),
+    "more than there are": (
+        "env.cuda_visible_devices_hides", "ok",
+        machine(gpus=[A100], env={"CUDA_VISIBLE_DEVICES": "0,1"}),
+    ),
+    "empty where the bus shows no GPU": (
+        "env.cuda_visible_devices_hides", "skipped",
+        machine(lspci_gpus=[], env={"CUDA_VISIBLE_DEVICES": ""}),
+    ),
+    "minus one where no driver is": (
+        "env.cuda_visible_devices_hides", "skipped",
+        machine(libcuda=None, env={"CUDA_VISIBLE_DEVICES": "-1"}),
+    ),
     "all of them": (
         "env.cuda_visible_devices_hides", "ok",
         machine(gpus=[A100, A100], env={"CUDA_VISIBLE_DEVICES": "1, 0"}),
@@ -443,6 +467,15 @@ def test_a_gpu_hidden_by_the_variable_is_not_missing() -> None:
         log="RuntimeError: No CUDA GPUs are available",
     )
     assert errors(facts)[0] == "env.cuda_visible_devices_hides"
+
+
+@pytest.mark.parametrize("value", ["", "-1", "0"])
+def test_a_variable_hides_no_gpu_that_is_not_there(value: str) -> None:
+    facts = machine(
+        lspci_gpus=[], driver={"module_version": None, "modules_loaded": []}, libcuda={"path": None},
+        env={"CUDA_VISIBLE_DEVICES": value}, log="RuntimeError: No CUDA GPUs are available",
+    )  # fmt: skip
+    assert "env.cuda_visible_devices_hides" not in errors(facts)
 
 
 def test_in_a_batch_job_a_gpu_is_asked_for() -> None:

@@ -101,7 +101,9 @@ def cuda_visible_devices_hides(facts: Facts) -> Verdict:
         if facts.sub("env") is None:
             raise Unknown("env.CUDA_VISIBLE_DEVICES")
         return ok("CUDA_VISIBLE_DEVICES is not set")
-    wanted = [one.strip() for one in value.split(",")]
+    if gpustate.driverless(facts):
+        return skipped("no driver runs here: there is nothing that CUDA_VISIBLE_DEVICES could hide")
+    wanted = _entries(value)
     count = _gpu_count(facts, wanted)
     if count == 0:
         return skipped("there is no GPU that CUDA_VISIBLE_DEVICES could hide")
@@ -111,10 +113,20 @@ def cuda_visible_devices_hides(facts: Facts) -> Verdict:
     return _hidden(facts, value, wanted[shown], shown, count)
 
 
+def _entries(value: str) -> list[str]:
+    """Return the entries; an empty one at the end, as in ``0,``, hides nothing."""
+    first, *rest = [one.strip() for one in value.split(",")]
+    while rest and not rest[-1]:
+        rest.pop()
+    return [first, *rest]
+
+
 def _gpu_count(facts: Facts, wanted: list[str]) -> int | None:
     listed = derive.gpus(facts)
     if listed is not None:
         return len(listed)
+    if gpustate.no_gpu(facts):
+        return 0
     if any(one.isdecimal() for one in wanted[:1]):
         raise Unknown("gpus")
     return None
@@ -135,6 +147,8 @@ def _hidden(facts: Facts, value: str, first: str, shown: int, count: int | None)
     setting = f"CUDA_VISIBLE_DEVICES={derive.brief(value)}"
     evidence = derive.values(facts, "env.CUDA_VISIBLE_DEVICES", "gpus")
     failed = gpustate.error_logged(facts, 101, f"{_ORDINAL_LOGGED}|No CUDA GPUs are available")
+    if shown and failed is None and shown == count:
+        return ok(f"{setting} shows all of {gpus}; {why}, and nothing follows that could be hidden")
     if shown and failed is None:
         message = f"{setting} shows only its first {shown} of {gpus}: {why}"
         return Verdict("warning", message, evidence, _show_gpus(facts), _ENVIRONMENT_VARIABLES)
