@@ -14,7 +14,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-SECRET = "(secret)"  # noqa: S105 - what stands in a secret's place
+from kprof.audit import sensitive
+from kprof.audit.sensitive import SECRET
 
 # Names that say nothing about anybody, and whose replacement would break paths and texts.
 _WORDS = (
@@ -33,30 +34,12 @@ _VOCABULARY = frozenset({"name", "lspci_gpus", "arch_list", "chips", "compute_ca
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 
-# Secrets that are known by their form.
-_KNOWN_SECRET = re.compile(
-    r"(?<![A-Za-z0-9])(?:"
-    r"nvapi-[\w-]{16,}|hf_[A-Za-z0-9]{16,}|gh[a-z]_[A-Za-z0-9]{16,}|github_pat_\w{16,}"
-    r"|glpat-[\w-]{16,}|sk-[\w-]{20,}|xox[a-z]-[\w-]{10,}|(?:AKIA|ASIA)[0-9A-Z]{16}"
-    r"|AIza[\w-]{30,}|pypi-[\w-]{20,}|eyJ[\w-]{8,}\.[\w-]+(?:\.[\w-]+)?)"
-)
-_ASSIGNED = re.compile(
-    r"\b(\w*(?:token|secret|passw(?:or)?d|api[_-]?key|credentials?))(\s*[=:]\s*)(?!\s)[^\s,;&]+",
-    re.IGNORECASE,
-)
-_BEARER = re.compile(r"\b(bearer|basic)\s+[\w+/=.-]{8,}", re.IGNORECASE)
-_URL_LOGIN = re.compile(r"(\b[A-Za-z][\w+.-]{0,15}://)[^/\s@]{1,500}@")
-
 _AT_HOST = re.compile(r"(?<![\w/.])[\w.+-]{1,64}@[A-Za-z][A-Za-z0-9.-]*(?![\w@])")
-_NETWORK = re.compile(
-    r"\b(?:[0-9A-Fa-f]{2}:){5}[0-9A-Fa-f]{2}\b"  # of an adapter
-    r"|(?<=://)\d{1,3}(?:\.\d{1,3}){3}|(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?=:\d)"
-)
-_SERIAL = re.compile(
-    r"\b(serial(?:[ _-]?(?:number|no\.?))?\s*[:=#]?\s*)(?=[A-Z-]*\d)[A-Z0-9][A-Z0-9-]{4,}",
+_UUID = re.compile(
+    r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+    r"|(?<![0-9a-z])[0-9a-f]{32}(?![0-9a-z])",  # as a machine's id, and some tools, have it
     re.IGNORECASE,
 )
-_UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", re.IGNORECASE)
 # CUDA_VISIBLE_DEVICES takes the beginning of one too.
 _SHORT_UUID = re.compile(r"\b(GPU-|MIG-)([0-9a-f]{4,8}(?:-[0-9a-f]{0,4}){0,3})(?![\w-])", re.I)
 
@@ -65,7 +48,7 @@ _HOMES = re.compile(r"(?<=[/\\])(home\d*|Users)([/\\])((?:[^/\\\s:;,\"']+ ){0,3}
 
 _PLACEHOLDER = re.compile(r"user\d*")
 _MIXED = re.compile(r"[A-Za-z0-9+]{24,}")
-_HEXADECIMAL = re.compile(r"[0-9a-fA-F]{32,}")
+_HEXADECIMAL = re.compile(r"[0-9a-fA-F]{33,}")  # with 32 it is a UUID
 
 
 def redact(
@@ -96,16 +79,14 @@ class Redactor:
     ) -> Redactor:
         """Learn the names and identifiers of a machine; see :func:`redact`."""
         texts = tuple(_texts(facts))
-        found = (one[0].lower() for text in texts for one in _UUID.finditer(text))
-        uuids = {one: _placeholder(i) for i, one in enumerate(dict.fromkeys(found), 1)}
-        users = dict.fromkeys(_users(environ), "user")
+        users = dict.fromkeys(map(str.lower, _users(environ)), "user")
         owners = {**_owners(texts, users), **users}
         hosts = _hosts(environ, socket.gethostname() if host is None else host)
         names = {**owners, **dict.fromkeys(hosts, "host")}
         patterns = (
             (_word(name), word) for name, word in names.items() if name.lower() not in _ORDINARY
         )
-        return cls(tuple(patterns), _homes(environ), owners, uuids)
+        return cls(tuple(patterns), _homes(environ), owners, _uuids(texts))
 
     def facts(self, facts: Mapping[str, Any]) -> dict[str, Any]:
         """Return a snapshot's facts as they may be shown to anybody."""
@@ -121,10 +102,15 @@ class Redactor:
             }
         if isinstance(value, (list, tuple)):
             return [self.value(entry, key, env=env) for entry in value]
-        if not isinstance(value, str):
-            return value
+        if _number(value) and sensitive.serial_fact(key):
+            return sensitive.SERIAL
+        return self._string(value, key, env=env) if isinstance(value, str) and value else value
+
+    def _string(self, value: str, key: str, *, env: bool) -> str:
         if env:
             return SECRET if _SECRET_NAME.search(key) else self.text(_without_random(value))
+        if sensitive.secret_fact(key):
+            return SECRET
         return self.text(value, names=key not in _VOCABULARY)
 
     def key(self, key: str) -> str:
@@ -134,28 +120,27 @@ class Redactor:
 
     def text(self, text: str, *, names: bool = True) -> str:
         """Return a text; ``names`` says whether those of users and the host are looked for."""
-        text = _KNOWN_SECRET.sub(SECRET, text)
-        text = _ASSIGNED.sub(rf"\1\2{SECRET}", text)
-        text = _BEARER.sub(rf"\1 {SECRET}", text)
-        text = _URL_LOGIN.sub(rf"\1{SECRET}@", text)
+        text = sensitive.without(text)
         text = _AT_HOST.sub("user@host", text)
         for home in self.homes:
             text = home.sub("~", text)
         text = _HOMES.sub(self._home, text)
-        text = _UUID.sub(lambda found: self.uuids.get(found[0].lower(), _placeholder(0)), text)
+        text = _UUID.sub(self._uuid, text)
         text = _SHORT_UUID.sub(self._short_uuid, text)
-        text = _SERIAL.sub(r"\1(serial number)", text)
-        text = _NETWORK.sub("(address)", text)
         for pattern, word in self.names if names else ():
             text = pattern.sub(word, text)
         return text
 
     def _home(self, found: re.Match[str]) -> str:
         name, rest = _owner(found)
-        return f"{found[1]}{found[2]}{self.owners.get(name, name)}{rest}"
+        return f"{found[1]}{found[2]}{self.owners.get(name.lower(), name)}{rest}"
+
+    def _uuid(self, found: re.Match[str]) -> str:
+        digits = _digits(found[0])
+        return found[0] if _placed(digits) else self.uuids.get(digits, _placeholder(0))
 
     def _short_uuid(self, found: re.Match[str]) -> str:
-        start = found[2].lower()
+        start = _digits(found[2])
         whole = next((word for one, word in self.uuids.items() if one.startswith(start)), None)
         return found[1] + (whole or _placeholder(0))
 
@@ -170,11 +155,11 @@ def _owner(found: re.Match[str]) -> tuple[str, str]:
 
 
 def _owners(texts: Sequence[str], known: Mapping[str, str]) -> dict[str, str]:
-    names = dict.fromkeys(_owner(one)[0] for text in texts for one in _HOMES.finditer(text))
+    names = dict.fromkeys(_owner(one)[0].lower() for text in texts for one in _HOMES.finditer(text))
     others = [
         name
         for name in names
-        if name not in known and name.lower() not in _ORDINARY and not _PLACEHOLDER.fullmatch(name)
+        if name not in known and name not in _ORDINARY and not _PLACEHOLDER.fullmatch(name)
     ]
     return {name: f"user{number}" for number, name in enumerate(others, 2)}
 
@@ -189,6 +174,26 @@ def _texts(value: Any) -> Iterator[str]:
     elif isinstance(value, (list, tuple)):
         for entry in value:
             yield from _texts(entry)
+
+
+def _uuids(texts: Sequence[str]) -> dict[str, str]:
+    """Return a placeholder for every UUID, by its digits; placeholders stay what they are."""
+    found = (_digits(one[0]) for text in texts for one in _UUID.finditer(text))
+    others = (one for one in dict.fromkeys(found) if not _placed(one))
+    return {one: _placeholder(number) for number, one in enumerate(others, 1)}
+
+
+def _placed(digits: str) -> bool:
+    """Say whether a UUID is a placeholder already."""
+    return digits.startswith("0" * 20)
+
+
+def _number(value: object) -> bool:
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
+
+
+def _digits(uuid: str) -> str:
+    return uuid.lower().replace("-", "")
 
 
 def _placeholder(number: int) -> str:
@@ -234,8 +239,8 @@ def _homes(environ: Mapping[str, str]) -> tuple[re.Pattern[str], ...]:
 
 def _word(name: str) -> re.Pattern[str]:
     if len(name) < 3 or name.isdecimal():  # as a part of a path alone
-        return re.compile(rf"(?<=/){re.escape(name)}(?=[/:]|$)")
-    return re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])")
+        return re.compile(rf"(?<=/){re.escape(name)}(?=[/:]|$)", re.IGNORECASE)
+    return re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", re.IGNORECASE)
 
 
 def _without_random(value: str) -> str:

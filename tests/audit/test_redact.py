@@ -107,8 +107,24 @@ def test_it_may_be_done_twice(tmp_path: Path) -> None:
 
 
 def redacted(text: str, **environ: str) -> str:
-    found: str = redact({"log": text}, {"USER": "alice", **environ}, "gpu07")["log"]
+    found: str = redact({"log": text}, {"USER": "alice", "HOST": "gpubox17", **environ}, "gpu07")[
+        "log"
+    ]
     return found
+
+
+def test_a_uuid_is_the_same_with_and_without_dashes() -> None:
+    digits = recorded.UUID.removeprefix("GPU-").replace("-", "")
+    found = redact({"gpus": [{"uuid": recorded.UUID}], "log": f"GPU-{digits}"}, {}, "h")
+    assert found["log"] == found["gpus"][0]["uuid"]
+
+
+def test_facts_that_are_called_secret_or_serial_go_whatever_they_hold() -> None:
+    seen = {"gpus": [{"gpu_serial": 1653623007437, "serial": "ab", "hub_token": "x", "n": 1}]}
+    assert redact(seen, {}, "h")["gpus"] == [
+        {"gpu_serial": "(serial number)", "serial": "(serial number)", "hub_token": "(secret)",
+         "n": 1}
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -123,6 +139,12 @@ def redacted(text: str, **environ: str) -> str:
         "CUDA error: no kernel image (error 209) at /usr/lib/x86_64-linux-gnu/x.so:128",
         "malice aforethought; alicetest.py; gpu070",
         "~/venv/lib and /usr/local/home-made",
+        "cuRAND 10.3.9.90, TensorRT 10.3.0.26, cuFFT 11.3.3.83: nvidia-curand-cu12 10.3.9.90",
+        "nvidia-cublas-cu12==12.8.4.1 tokenizers==0.19.1, max_tokens=512, a key: value, KeyError: 'x'",
+        "c10::cuda::abc at 12:34:56, PCI 0000:01:00.0, NVRM: Xid (PCI:0000:01:00): 79, pid='<unknown>'",
+        "at::native::add, std::dec, ::1, 127.0.0.1, 0.0.0.0:80, cafe::main",
+        "/root/hub/snapshots/0123456789abcdef0123456789abcdef01234567/x.so",
+        "driver 580.95.05, KMD Version 610.12.01.00; serial device, SN: none",
     ],
 )
 def test_texts_without_names_are_not_touched(text: str) -> None:
@@ -146,6 +168,32 @@ def test_texts_without_names_are_not_touched(text: str) -> None:
         ("ghp_" + "a1B2" * 6, "(secret)"),
         ("https://bob:pw@pypi.example/simple", "https://(secret)@pypi.example/simple"),
         ("Serial Number: 0322-618", "Serial Number: (serial number)"),
+        ("Alice and ALICE on GPUBOX17", "user and user on host"),
+        ("/home/Alice/x", "/home/user/x"),
+        ("AWS_SECRET_ACCESS_KEY=wJalrX/UtnFEMI", "AWS_SECRET_ACCESS_KEY=(secret)"),
+        ("nvcc -O3 -DSECRET_KEY=hunter2 -DX=1", "nvcc -O3 -DSECRET_KEY=(secret) -DX=1"),
+        ("run --token abc --size 3", "run --token (secret) --size 3"),
+        ("run --api-key=abc -x", "run --api-key=(secret) -x"),
+        ("login --password 'two words' x", "login --password (secret) x"),
+        ('{"auth_token": "abc", "n": 1}', '{"auth_token": (secret), "n": 1}'),
+        ("key 0123456789abcdef0123456789abcdef01234567.", "key (secret)."),
+        (
+            "a\n-----BEGIN RSA PRIVATE KEY-----\nMIIE\nx==\n-----END RSA PRIVATE KEY-----\nb",
+            "a\n(secret)\nb",
+        ),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE and no end", "(secret)"),
+        ("SN: 1653623007437", "SN: (serial number)"),
+        ("S/N 16536-23007", "S/N (serial number)"),
+        ("{'serial': '1653623007437'}", "{'serial': '(serial number)'}"),
+        ("gpu_serial=1653623007437", "gpu_serial=(serial number)"),
+        ("on 192.168.3.7 or 10.20.30.40, 172.16.0.9", "on (address) or (address), (address)"),
+        ("MASTER_ADDR=10.1.2.3 host 9.8.7.6", "MASTER_ADDR=(address) host (address)"),
+        ("connected to 10.1.2.3; inet 10.1.2.3/24", "connected to (address); inet (address)/24"),
+        ("fe80::1a2b:3c4d:5e6f:7a8b%eth0", "(address)%eth0"),
+        ("[2001:db8::1]:443 or 2001:0db8:0:0:0:0:0:2", "[(address)]:443 or (address)"),
+        ("fec0:0000:0000:0001 aa-bb-cc-dd-ee-ff", "(address) (address)"),
+        ("GPU-" + "6d1f9e32" * 4, "GPU-00000000-0000-0000-0000-000000000001"),
+        ("id " + "6D1F9E32" * 4, "id 00000000-0000-0000-0000-000000000001"),
     ],
 )
 def test_names_and_secrets_go(text: str, expected: str) -> None:
@@ -204,7 +252,9 @@ def test_other_values_stay(value: Any) -> None:
 @pytest.mark.parametrize(
     "text",
     ["a" * 200_000, "-a" * 100_000, "token" * 40_000, "/home/" * 30_000, "a.b@" * 50_000,
-     "/home/" + "x " * 100_000, "serial " * 20_000, "GPU-" * 50_000],
+     "/home/" + "x " * 100_000, "-token" * 30_000, "a_key_" * 30_000, "--token " * 30_000,
+     "-----BEGIN X-----" * 10_000, "a:" * 100_000, "1." * 100_000, "addr " * 40_000, "f" * 200_000,
+     "SN:" * 60_000, "token=" * 30_000, "serial " * 20_000, "GPU-" * 50_000],
 )  # fmt: skip
 def test_long_texts_take_no_time(text: str) -> None:
     start = time.monotonic()
