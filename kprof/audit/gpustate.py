@@ -140,12 +140,14 @@ def works(facts: Facts) -> bool:
     return derive.cuda_up(facts)
 
 
+def runs_torch(facts: Facts) -> bool:
+    """Say whether torch, with the CUDA that it brings, comes up: programs that use it run."""
+    return facts.flag("torch.cuda_available") is True and derive.torch_cuda(facts) is not None
+
+
 def runs_cuda(facts: Facts, major: int) -> bool:
-    """Say whether programs of a CUDA major version are known to come up here."""
-    built, offered = derive.torch_cuda(facts), derive.release(facts.text("libcuda.cuda_version"))
-    by_torch = facts.flag("torch.cuda_available") is True and built is not None
-    if by_torch and built and built[0] >= major:
-        return True
+    """Say whether the libcuda that is loaded comes up and offers a CUDA major version."""
+    offered = derive.release(facts.text("libcuda.cuda_version"))
     counted = facts.number("libcuda.device_count") or 0
     return counted >= 1 and offered is not None and offered[0] >= major
 

@@ -278,6 +278,21 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "no toolkit": ("driver.too_old_for_toolkit", "skipped", machine(toolkits=[], nvcc={"path": None})),
     "toolkits not looked for": ("driver.too_old_for_toolkit", "unknown", machine()),
+    "an image too new, though the driver's own libcuda comes up": (
+        "driver.too_old_for_container", "error",
+        machine(os={"container": "docker"}, driver=driver("470.82.01", "11.4"), **toolkit("12.8"),
+                libcuda={"init_code": 0, "device_count": 1, "cuda_version": "11.4"}),
+    ),
+    "an image too new, with a torch that comes up": (
+        "driver.too_old_for_container", "warning",
+        machine(os={"container": "docker"}, driver=driver("470.82.01", "11.4"), **toolkit("12.8"),
+                torch={"version": "2.7.1+cu118", "cuda": "11.8", "cuda_available": True}),
+    ),
+    "a libcuda that offers the image's CUDA": (
+        "driver.too_old_for_container", "warning",
+        machine(os={"container": "docker"}, driver=driver("470.82.01", "11.4"), **toolkit("12.8"),
+                libcuda={"init_code": 0, "device_count": 1, "cuda_version": "12.8"}),
+    ),
     "an image of another generation": (
         "driver.too_old_for_container", "error",
         machine(os={"container": "docker"}, driver=driver("550.90.07"),

@@ -52,7 +52,7 @@ def too_old_for_container(facts: Facts) -> Verdict:
     if need.enough:
         return ok(f"{need.runs} runs the image's CUDA {major}")
     return Verdict(
-        "warning" if gpustate.works(facts) else "error",
+        "warning" if gpustate.runs_torch(facts) or gpustate.runs_cuda(facts, major) else "error",
         f"the image brings CUDA {where}, which needs {need.wanted}; the host has {need.runs}",
         derive.values(
             facts, "container_runtime.requires", "env.CUDA_VERSION", "toolkits", *_DRIVER_FACTS

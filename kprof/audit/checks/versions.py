@@ -21,7 +21,7 @@ _AFTER = ("ncu.driver_too_old", "nvcc.ptx_newer_than_driver", "gpu.missing", "to
     "driver.too_old_for_torch",
     "driver and torch",
     hurts=("profile", "run"),
-    explains=("driver.too_old_for_toolkit", *_AFTER),
+    explains=("driver.too_old_for_toolkit", "driver.too_old_for_container", *_AFTER),
 )
 def too_old_for_torch(facts: Facts) -> Verdict:
     """A CUDA major version needs a driver of its own generation; minor versions do not matter."""
@@ -91,7 +91,7 @@ def too_old_for_toolkit(facts: Facts) -> Verdict:
     if need.enough is None and not (said and _proven(said, major, need)):
         return needs.unknown(facts)
     return Verdict(
-        "warning" if gpustate.works(facts) and derive.torch_cuda(facts) else "error",
+        "warning" if gpustate.runs_torch(facts) else "error",
         f"{toolkit} builds programs that need {need.wanted}; {need.gap}",
         (
             *derive.values(facts, "nvcc.version", "toolkits", *_DRIVER_FACTS),
