@@ -19,6 +19,7 @@ from kprof.names import one_line
 # The checks that know why the counters are closed, the wider reason first.
 COUNTERS = ("sandbox.gvisor", "container.no_sys_admin", "ncu.perm")
 MORE = "kprof doctor shows more"
+_COLLECTIVES = "ncu.multi_rank_hang"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +35,20 @@ class Ready:
     capability: str | None = None
 
 
-def ready(explicit: str | None = None, *, python: str | None = None, quiet: bool = False) -> Ready:
+def ready(
+    explicit: str | None = None,
+    *,
+    python: str | None = None,
+    quiet: bool = False,
+    collectives: bool = False,
+) -> Ready:
     """Return the ncu to profile with, and on what.
 
     Args:
         explicit: the ncu that the user named.
         python: the target's interpreter, None for a program.
         quiet: do not tell warnings.
+        collectives: whether kernels that wait for other GPUs are to be replayed one by one.
 
     Raises:
         KprofError: profiling cannot work; the message is the cause, the hint the fix.
@@ -50,10 +58,19 @@ def ready(explicit: str | None = None, *, python: str | None = None, quiet: bool
     report = result(audited)
     if report.cause is not None:
         raise refusal(report.cause)
+    if collectives:
+        _refuse_collectives(report)
     if not quiet:
         _warn(report)
     ncu = named or found_ncu(audited) or find.find()
     return Ready(ncu, _capability(audited.facts.texts("libcuda.capabilities") or ()))
+
+
+def _refuse_collectives(report: DoctorReport) -> None:
+    """Stop a run that would wait for ever; without its collectives it is a warning only."""
+    for item in report.of("warning"):
+        if item.check == _COLLECTIVES:
+            raise refusal(item)
 
 
 def _capability(found: Sequence[str]) -> str | None:

@@ -83,7 +83,7 @@ def run(command: Sequence[str], module: str | None, options: Options, settings: 
     """Profile the target and return kprof's exit status."""
     target = resolve(command, module=module, python=settings.python)
     known, rules = _rules(settings)  # before anything runs: a misspelt rule must not cost a profile
-    ready = _ready(target, settings)
+    ready = _ready(target, options, settings)
     planned = _planned(options, known, ready)
     _say(settings, f"ncu {ready.ncu.version}: {ready.ncu.path}")
     if target.python is not None:
@@ -93,11 +93,12 @@ def run(command: Sequence[str], module: str | None, options: Options, settings: 
     return _run(str(ready.ncu.path), target, planned, rules, settings)
 
 
-def _ready(target: Target, settings: Settings) -> preflight.Ready:
+def _ready(target: Target, options: Options, settings: Settings) -> preflight.Ready:
     if settings.no_preflight:
         return preflight.Ready(find.find(settings.ncu))
     python = target.argv[0] if target.python else None
-    return preflight.ready(settings.ncu, python=python, quiet=settings.quiet)
+    alone = options.with_communication and options.replay_mode == "kernel"
+    return preflight.ready(settings.ncu, python=python, quiet=settings.quiet, collectives=alone)
 
 
 def _run(

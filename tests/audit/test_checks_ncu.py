@@ -244,7 +244,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "no MPS": ("ncu.mps", "ok", machine(services={"mps": None})),
     "MPS not known": ("ncu.mps", "unknown", machine()),
     "a collective under ncu": ("ncu.multi_rank_hang", "error", {"log": NCCL}),
-    "a job of two": ("ncu.multi_rank_hang", "error", machine(job={"ranks": 2}, ncu=ncu())),
+    "a job of two": ("ncu.multi_rank_hang", "warning", machine(job={"ranks": 2}, ncu=ncu())),
     "an allocation of two": (
         "ncu.multi_rank_hang", "warning",
         machine(job={"ranks": 2, "source": "SLURM_NTASKS"}, ncu=ncu()),

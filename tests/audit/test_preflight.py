@@ -12,7 +12,7 @@ import pytest
 from kprof.audit.preflight import BUDGET_S, PROBES, after_refusal, found_ncu, preflight
 from kprof.audit.probes.machine import Machine
 from kprof.audit.probes.run import tasks
-from kprof.cli.preflight import advised, refusal
+from kprof.cli.preflight import advised, ready, refusal
 from kprof.collect.find import Ncu
 from kprof.doctor_result import DoctorReport, result
 from kprof.errors import CountersForbidden, KprofError, NcuFailed, NotReady
@@ -179,3 +179,27 @@ def test_ncus_refusal_gets_the_fix_for_this_machine(root: Path) -> None:
 def test_other_failures_stay_as_they_are() -> None:
     error = NcuFailed("the disk is full", hint="free space")
     assert advised(error) is error
+
+
+def rank_of_eight(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make this machine one process of a job of eight, that may read the counters."""
+    status(root, SYS_ADMIN)
+    one = machine(root)
+    job = Machine(root=root, environ={**one.environ, "WORLD_SIZE": "8"}, runner=one.runner)
+    monkeypatch.setattr("kprof.cli.preflight.Machine", lambda **_: job)
+
+
+def test_a_job_of_several_is_profiled_without_its_collectives(
+    root: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rank_of_eight(root, monkeypatch)
+    assert ready().ncu.version.startswith("2025.3.1")
+    assert "(ncu.multi_rank_hang)" in capsys.readouterr().err
+
+
+def test_replaying_collectives_one_by_one_is_refused(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rank_of_eight(root, monkeypatch)
+    with pytest.raises(NotReady, match="multi_rank_hang"):
+        ready(collectives=True)

@@ -239,9 +239,12 @@ def multi_rank_hang(facts: Facts) -> Verdict:
     if line is not None:
         message = "ncu replays a collective kernel alone, and it waits for the other ranks for ever"
     else:
-        message = f"a job of {ranks:.0f} processes: under ncu their collectives wait for each other for ever"
+        message = (
+            f"a job of {ranks:.0f} processes: a collective that ncu replays waits for the others "
+            "for ever; kprof leaves collectives out, ncu itself does not"
+        )
     return Verdict(
-        "error" if line or facts.text("job.source") not in _ALLOCATIONS else "warning",
+        "error" if line else "warning",
         message,
         (*derive.values(facts, "job", "ncu.version"), *([line] if line else ())),
         Remedy(
@@ -257,7 +260,3 @@ def multi_rank_hang(facts: Facts) -> Verdict:
         ),
         _SERIALISES,
     )
-
-
-# Variables of a whole allocation, in which one process may well run alone.
-_ALLOCATIONS = ("SLURM_NTASKS",)
