@@ -108,7 +108,7 @@ def unlisted(facts: Facts) -> tuple[str, ...] | None:
     virtual machine holds are not the driver's to list.
     """
     bus = derive.own_bus(facts)
-    known = {_generation(gpu) for gpu in derive.gpus(facts) or ()}
+    known = {generation(gpu) for gpu in derive.gpus(facts) or ()}
     if bus is None or not known:
         return bus
     if None in known or len(bus) <= (listed(facts) or 0):
@@ -116,7 +116,8 @@ def unlisted(facts: Facts) -> tuple[str, ...] | None:
     return tuple(name for name in bus if matrix.generation_of_name(name) not in known)
 
 
-def _generation(gpu: derive.Gpu) -> str | None:
+def generation(gpu: derive.Gpu) -> str | None:
+    """Return a listed GPU's generation, by its capability or name; None where it is not known."""
     return (
         matrix.generation(gpu.capability) if gpu.capability else None
     ) or matrix.generation_of_name(gpu.name)

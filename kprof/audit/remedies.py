@@ -181,7 +181,8 @@ def fitting_flavor(facts: Facts) -> Flavor | None:
 
 def _generations(facts: Facts) -> list[str]:
     listed = [gpu.name for gpu in derive.gpus(facts) or ()]
-    names = listed or [name[:200] for name in facts.texts("lspci_gpus") or ()]
+    bus = derive.own_bus(facts) or facts.texts("lspci_gpus") or ()
+    names = listed or [name[:200] for name in bus]
     return [one for one in map(matrix.generation_of_name, names[:64]) if one]
 
 
@@ -193,6 +194,15 @@ def windows_driver(branch: int | None = None) -> Remedy:
         "https://www.nvidia.com/drivers (never a Linux driver inside WSL), then restart WSL.",
         ("wsl --shutdown",),
         "windows",
+    )
+
+
+def without_mig(facts: Facts) -> Remedy:
+    """Return how to turn MIG off, which takes every instance away: never a step among others."""
+    return Remedy(
+        "Turn MIG off: this destroys every instance, so only where nobody else uses the GPU",
+        ("sudo nvidia-smi -mig 0",),
+        "host" if derive.in_container(facts) else "root",
     )
 
 

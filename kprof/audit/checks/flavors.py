@@ -94,8 +94,31 @@ def _wanted(facts: Facts, branch: int | None) -> int:
 def _branch_remedy(facts: Facts, wanted: int) -> Remedy:
     needs = _needs(gpustate.unlisted(facts) or ())
     flavor: remedies.Flavor = "open" if "proprietary" not in needs else "proprietary"
-    because = f"GPU: {_names(gpustate.unlisted(facts)) or 'see the kernel log'}."
-    return remedies.install_driver(facts, wanted, flavor=flavor, because=because)
+    return _install(facts, wanted, flavor, gpustate.unlisted(facts) or ())
+
+
+def _install(facts: Facts, branch: int, flavor: remedies.Flavor, names: tuple[str, ...]) -> Remedy:
+    """Return how to install a driver for GPUs that are left out, where those that work stay."""
+    lost = [gpu.name for gpu in derive.gpus(facts) or () if not _keeps(gpu, branch, flavor)]
+    shown = _names(names) or "the GPU that is left out"
+    if lost:
+        return Remedy(
+            f"Keep the driver that is here: no driver runs both {shown} and "
+            f"{derive.brief(lost[0], 60)}, which works. Use the other one in another machine, or "
+            "hand it to a virtual machine (vfio-pci)."
+        )
+    because = f"GPU: {_names(names) or 'see the kernel log'}."
+    return remedies.install_driver(facts, branch, flavor=flavor, because=because)
+
+
+def _keeps(gpu: derive.Gpu, branch: int, flavor: remedies.Flavor) -> bool:
+    """Say whether nothing is known to keep a driver from running a GPU that works now."""
+    generation = gpustate.generation(gpu)
+    if generation is None:
+        return True
+    drives, modules = matrix.branch_supports(branch, generation), matrix.modules_needed(generation)
+    refused = drives is not None and drives.certain and drives.value is False
+    return not refused and (modules is None or modules.value in (flavor, "either"))
 
 
 @check(
@@ -175,8 +198,7 @@ def _flavor_remedy(facts: Facts, right: remedies.Flavor, names: tuple[str, ...])
     answer = matrix.branch_supports(branch, generation) if generation else None
     if answer is not None and answer.value is False:
         branch = _wanted(facts, branch)
-    because = f"GPU: {_names(names)}." if names else ""
-    return remedies.install_driver(facts, branch, flavor=right, because=because)
+    return _install(facts, branch, right, names)
 
 
 def _needs(names: tuple[str, ...]) -> set[str]:

@@ -133,21 +133,21 @@ def _not_parted(facts: Facts, gpus: tuple[derive.Gpu, ...], wanted: list[str]) -
 def _one_instance(facts: Facts, by_instance: list[str]) -> Verdict:
     if len(by_instance) == 1:
         return ok("MIG is on and one instance is selected")
+    if not by_instance and _instances(facts) == 1 and gpustate.works(facts):
+        return ok("MIG is on and CUDA takes the one instance that is there")
     count = f"{len(by_instance)} are selected" if by_instance else "none is selected by its UUID"
     return _mig(facts, "warning", f"MIG is on: a process uses one instance only, {count}", None)
 
 
+def _instances(facts: Facts) -> int | None:
+    """Return how many instances there are, None where GPUs without MIG are there or it is unknown."""
+    listed = [gpu.facts.items("mig_devices") for gpu in derive.gpus(facts) or () if _is_parted(gpu)]
+    if None in listed or len(listed) != len(derive.gpus(facts) or ()):
+        return None
+    return sum(len(one) for one in listed if one is not None)
+
+
 def _mig(facts: Facts, status: str, message: str, line: str | None) -> Verdict:
-    remedy = Remedy(
-        "List the instances, then select one by its UUID. Where there is none, an admin makes one, "
-        "or turns MIG off.",
-        (
-            "nvidia-smi -L",
-            "export CUDA_VISIBLE_DEVICES=MIG-UUID",
-            "sudo nvidia-smi mig -lgip",
-            "sudo nvidia-smi -mig 0",
-        ),
-    )
     return Verdict(
         "error" if status == "error" else "warning",
         message,
@@ -155,9 +155,28 @@ def _mig(facts: Facts, status: str, message: str, line: str | None) -> Verdict:
             *derive.values(facts, "gpus", "env.CUDA_VISIBLE_DEVICES", "torch.cuda_available"),
             *((line,) if line else ()),
         ),
-        remedy,
+        _choose_instance(facts),
         references.MIG,
     )
+
+
+def _choose_instance(facts: Facts) -> Remedy:
+    """Return how to get onto one instance; making some, or none at all, are other ways."""
+    parted = [gpu for gpu in derive.gpus(facts) or () if _is_parted(gpu)]
+    if not parted:
+        return Remedy("Unset it: the whole GPU is there.", ("unset CUDA_VISIBLE_DEVICES",))
+    choose = Remedy(
+        "List the instances, then select one by its UUID.",
+        ("nvidia-smi -L", "export CUDA_VISIBLE_DEVICES=MIG-UUID"),
+    )
+    make = Remedy(
+        "Where there is no instance: list the profiles, then make one of them.",
+        ("sudo nvidia-smi mig -lgip", "sudo nvidia-smi mig -cgi PROFILE -C"),
+        "host" if derive.in_container(facts) else "root",
+    )
+    none = all(gpu.facts.items("mig_devices") == () for gpu in parted)
+    first, other = (make, choose) if none else (choose, make)
+    return remedies.either(first, other, remedies.without_mig(facts))
 
 
 @check("gpu.exclusive_mode", "compute mode", hurts=("profile", "run"), live=True)

@@ -194,9 +194,8 @@ def mig_limits(facts: Facts) -> Verdict:
         "and clocks not be locked",
         (*derive.values(facts, "gpus"), *([line] if line else ())),
         Remedy(
-            "Profile on a GPU without MIG; to turn it off, when nothing else uses the GPU:",
-            ("sudo nvidia-smi -mig 0",),
-            "host" if derive.in_container(facts) else "root",
+            "Profile on a GPU without MIG, or take these metrics for unknown",
+            alternatives=(remedies.without_mig(facts),),
         ),
         said.source("ncu.mig_limits"),
     )
