@@ -14,23 +14,59 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kprof.audit import sensitive
+from kprof.audit import sensitive, table
 from kprof.audit.sensitive import SECRET
 
 # Names that say nothing about anybody, and whose replacement would break paths and texts.
 _WORDS = (
-    "admin administrator apps apptainer azureuser bin boot centos cluster compute conda "
-    "container cuda data debian dev docker ec2-user envs etc fedora gpu guest home host include "
-    "jovyan kernel kprof kubernetes lib lib64 linux local localdomain localhost login mambauser "
-    "media mnt model ncu nobody node none nvcc nvidia opc opt podman proc projects public "
-    "python root run runner runsc sandbox sbin server service share shared site-packages slurm "
-    "software src srv sys system test tmp tools torch triton ubuntu user users usr var venv "
-    "vscode work worker workspace workstation"
+    "admin administrator apps apptainer azureuser bin boot centos cloud-user cluster compat "
+    "compute conda container core cuda data debian dev docker drivers ec2-user envs etc fedora gpu "
+    "guest home host include jovyan kernel kprof kubernetes lib lib64 linux local localdomain "
+    "localhost login mambauser media mnt model ncu nobody node none nsight-compute nsight-systems "
+    "nvcc nvidia opc opt podman proc projects public python root run runner runsc sandbox sbin "
+    "server service share shared site-packages slurm software src srv stubs sys system targets "
+    "test tmp tools torch triton ubuntu user users usr vagrant var venv vscode work worker "
+    "workspace workstation wsl"
 )
 _ORDINARY = frozenset(_WORDS.split())
 
-# Facts whose words are a vocabulary of NVIDIA's: a host called A100 must not rename the GPUs.
-_VOCABULARY = frozenset({"name", "lspci_gpus", "arch_list", "chips", "compute_capability"})
+# Names that are also words of the texts which the checks read ("cannot open shared object file",
+# "Tesla T4"); the words of the version table count too. They go where a path has them.
+_READ = """
+    abi accelerator access active address akia alpine amazon amd amzn ampere api app arch aws azure
+    brand cannot card client code command communicate compile compiler cores could couldn debug
+    default defined denied deprecated detected device devices directory disabled display
+    distribution dlopen dmesg dynamic enabled end entry environment err exec execution failed
+    failure fallback fatal fault file files firmware flag found function functions gcc gcp generic
+    get gnu hardware has header hip image import init initialize input instance intel internal
+    invalid jetson job jobs key keys limit link list load loaded lock log main manager map memory
+    message mig missing mode modeset module modules name names newer not null object offline old
+    open open-kernel operation operator oracle orin out output package packages pascal path patch
+    pci permission permitted persistence pid pip platform pop prime process profile profiler
+    program proprietary proxmox ptx ptxas pytorch queue raid raspberry reader redhat region
+    remove report requirement reset resource result rhel rocky rocm root rule runtime sched secure
+    select serial session set signature sle sles socket spark stack state status steam steamos
+    stub suse suspend symbol system-manager table target task tegra tesla thor thread timeout
+    titan turing undefined unknown unsupported update value vendor version video virtual
+    void volta volume warning wheel wheels windows xavier
+    blocked build cuda-capable cuda_home insufficient_privilege mismatches nvidiactl nvml prof
+    project rejected sampler variable
+"""
+# Written before a GPU's name: there a host called A100 is none.
+_MAKERS = ("NVIDIA ", "Tesla ", "GeForce ", "Quadro ", "RTX ", "GTX ")
+
+# Facts of a vocabulary that nobody's name is part of: a user called rocky must not change the
+# distribution, nor a host called A100 the GPUs. The others are free text, and paths.
+_KEYS = """
+    name lspci_gpus pci_drivers arch_list chips compute_capability compute_mode mig system distro
+    distro_like arch jetson container sandbox version cuda_version module_version module_flavor
+    modules_loaded kind capabilities environment cuda cudnn hip torch ptxas_version
+    ptxas_blackwell_version package packages extensions services driver_capabilities requires
+    CUDA_DEVICE_ORDER CUDA_VERSION CUDA_VISIBLE_DEVICES NVIDIA_DRIVER_CAPABILITIES
+    NVIDIA_REQUIRE_CUDA NVIDIA_VISIBLE_DEVICES TORCH_CUDA_ARCH_LIST
+"""
+_VOCABULARY = frozenset(_KEYS.split())
+_VOCABULARIES = frozenset({"packages", "services"})  # of names, not of facts
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH", re.IGNORECASE)
 
@@ -83,8 +119,9 @@ class Redactor:
         owners = {**_owners(texts, users), **users}
         hosts = _hosts(environ, socket.gethostname() if host is None else host)
         names = {**owners, **dict.fromkeys(hosts, "host")}
+        read = table.words().union(_READ.split())
         patterns = (
-            (_word(name), word) for name, word in names.items() if name.lower() not in _ORDINARY
+            (_word(name, read), word) for name, word in names.items() if not _ordinary(name)
         )
         return cls(tuple(patterns), _homes(environ), owners, _uuids(texts))
 
@@ -96,8 +133,9 @@ class Redactor:
         """Return a fact of the name ``key``; ``env`` is for what an environment variable holds."""
         if isinstance(value, Mapping):
             inside = env or key == "env"
+            listed = key in _VOCABULARIES
             return {
-                self.key(str(name)): self.value(entry, str(name), env=inside)
+                self.key(str(name)): self.value(entry, key if listed else str(name), env=inside)
                 for name, entry in value.items()
             }
         if isinstance(value, (list, tuple)):
@@ -108,7 +146,9 @@ class Redactor:
 
     def _string(self, value: str, key: str, *, env: bool) -> str:
         if env:
-            return SECRET if _SECRET_NAME.search(key) else self.text(_without_random(value))
+            if _SECRET_NAME.search(key):
+                return SECRET
+            return self.text(_without_random(value), names=key not in _VOCABULARY)
         if sensitive.secret_fact(key):
             return SECRET
         return self.text(value, names=key not in _VOCABULARY)
@@ -159,7 +199,7 @@ def _owners(texts: Sequence[str], known: Mapping[str, str]) -> dict[str, str]:
     others = [
         name
         for name in names
-        if name not in known and name not in _ORDINARY and not _PLACEHOLDER.fullmatch(name)
+        if name not in known and not _ordinary(name) and not _PLACEHOLDER.fullmatch(name)
     ]
     return {name: f"user{number}" for number, name in enumerate(others, 2)}
 
@@ -237,10 +277,17 @@ def _homes(environ: Mapping[str, str]) -> tuple[re.Pattern[str], ...]:
     return tuple(re.compile(rf"(?<![\w.~/-]){re.escape(place)}(?![\w.-])") for place in places)
 
 
-def _word(name: str) -> re.Pattern[str]:
-    if len(name) < 3 or name.isdecimal():  # as a part of a path alone
+def _ordinary(name: str) -> bool:
+    return name.lower() in _ORDINARY or name.lower().startswith(("nvidia", "cuda"))
+
+
+def _word(name: str, read: frozenset[str]) -> re.Pattern[str]:
+    known = name.lower() in read or len(name) < 3 or name.isdecimal()
+    if known:  # as a part of a path alone
         return re.compile(rf"(?<=/){re.escape(name)}(?=[/:]|$)", re.IGNORECASE)
-    return re.compile(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", re.IGNORECASE)
+    unmade = "".join(f"(?<!{maker})" for maker in _MAKERS)
+    word = rf"(?<![A-Za-z0-9]){unmade}{re.escape(name)}(?![A-Za-z0-9])"
+    return re.compile(word, re.IGNORECASE)
 
 
 def _without_random(value: str) -> str:

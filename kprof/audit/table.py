@@ -6,6 +6,7 @@ The queries over it are in the modules beside this one; :mod:`kprof.audit.matrix
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -59,6 +60,12 @@ def _matrix() -> dict[str, Any]:
 def rows(table: str) -> tuple[Row, ...]:
     """Return a table's rows in their order, oldest first."""
     return tuple(_matrix()["tables"][table])
+
+
+@cache
+def words() -> frozenset[str]:
+    """Return the words of all tables in lower case: names of products, words of messages."""
+    return frozenset(re.findall(r"[a-z]{3,}", json.dumps(_matrix()["tables"]).lower()))
 
 
 def tables() -> tuple[str, ...]:

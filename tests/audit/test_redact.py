@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from kprof.audit import Facts, audit
 from kprof.audit.probes import run
 from kprof.audit.redact import redact
 from tests.audit import recorded
@@ -213,6 +214,53 @@ def test_a_host_called_like_a_gpu_does_not_rename_it() -> None:
 
 def test_a_host_called_like_a_fact_does_not_rename_it() -> None:
     assert redact({"driver": {"version": "1"}}, {}, "driver") == {"driver": {"version": "1"}}
+
+
+# Users of cloud images, and hosts called by what they have or by a word of an error text.
+NAMES = (
+    "rocky", "arch", "open", "proprietary", "driver", "tesla", "hopper", "ampere", "blackwell", "spark",
+    "jetson", "orin", "tegra", "a100", "h200", "rtx4090", "cuda-12.1", "nvidiactl", "build", "compat", "stubs", "error",
+    "failed", "object", "file", "symbol", "permission", "mismatch", "blocked", "rejected", "nvml",
+    "project", "dgx", "generic", "azure", "secure", "nouveau", "docker", "mig", "gcc", "ptxas",
+)  # fmt: skip
+SCENARIOS = sorted((Path(__file__).parents[1] / "data" / "doctor").glob("*.json"))
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem[:12])
+def test_no_name_of_a_user_or_host_changes_what_is_found(path: Path) -> None:
+    seen = json.loads(path.read_text())["facts"]
+    plain = redact(seen, {"USER": "margarethe"}, "gpu07")
+    expected = found(plain)
+    for name in NAMES:
+        shown = redact(seen, {"USER": name}, name)
+        assert shown == plain or found(shown) == expected, name
+
+
+def found(facts: dict[str, Any]) -> list[tuple[object, ...]]:
+    results = audit(Facts(facts)).results
+    return [
+        (one.check.id, one.verdict.status, one.verdict.remedy and one.verdict.remedy.who)
+        for one in results
+    ]
+
+
+def test_enumerated_facts_are_never_rewritten() -> None:
+    seen = {
+        "os": {"distro": "rocky 9.4", "distro_like": "rhel rocky", "container": "rocky"},
+        "driver": {"module_flavor": "rocky", "modules_loaded": ["rocky"], "version": "rocky"},
+        "services": {"nvidia-persistenced": "rocky"},
+        "packages": {"triton": "rocky"},
+        "env": {"TORCH_CUDA_ARCH_LIST": "Rocky;Turing", "NVIDIA_DRIVER_CAPABILITIES": "rocky"},
+    }
+    assert redact(seen, {"USER": "rocky"}, "rocky") == seen
+
+
+@pytest.mark.parametrize("name", ["rocky", "open", "hopper"])
+def test_a_word_of_the_texts_goes_where_a_path_has_it(name: str) -> None:
+    text = f"/scratch/{name}/x cannot {name} it: /home/{name}/y"
+    assert redact({"log": text}, {"USER": name}, "h")["log"] == (
+        f"/scratch/user/x cannot {name} it: /home/user/y"
+    )
 
 
 def test_short_and_numeric_names_are_replaced_in_paths_alone() -> None:
