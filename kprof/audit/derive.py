@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
@@ -20,7 +21,10 @@ from kprof.audit.facts import Facts
 SMI_DRIVER = re.compile(r"(?:Driver|KMD) Version:\s*([\d.]+)")
 SMI_CUDA = re.compile(r"CUDA(?:\s+UMD)?\s+Version:\s*([\d.]+)")
 
-_LINES_KEPT, _LINE = 20_000, 2_000  # lines of a log, characters of one; probes keep far fewer
+# Lines of a log, characters of one (the kernel's own limit, LOG_LINE_MAX of printk.c) and of all;
+# probes keep far fewer.
+_LINES_KEPT, _LINE, _LOG = 20_000, 1024, 400_000
+_LIBRARIES, _FOLDERS = 300, 1000  # loaded libraries and entries of a search path
 _NAME, _GPUS = 200, 256  # characters of a GPU's name and GPUs of a machine that are looked at
 
 
@@ -169,20 +173,22 @@ def loaded(facts: Facts) -> tuple[Library, ...] | None:
     listed = facts.sub("loaded_libraries")
     if listed is None:
         return None
-    return tuple(
+    found = (
         Library(name, path, entry.text("version"))
         for name, files in listed.raw().items()
         if isinstance(files, list)
         for entry in map(Facts, (one for one in files if isinstance(one, dict)))
         if (path := entry.text("path"))
     )
+    return tuple(islice(found, _LIBRARIES))
 
 
 def library_path(facts: Facts) -> tuple[str, ...] | None:
     """Return the entries of LD_LIBRARY_PATH, () when it is not set, None when not known."""
     if facts.sub("env") is None:
         return None
-    return tuple(one for one in (facts.text("env.LD_LIBRARY_PATH") or "").split(":") if one)
+    entries = (one for one in (facts.text("env.LD_LIBRARY_PATH") or "").split(":") if one)
+    return tuple(islice(dict.fromkeys(entries), _FOLDERS))
 
 
 def logged(facts: Facts, pattern: str) -> str | None:
@@ -243,6 +249,16 @@ def _lines(facts: Facts) -> tuple[str, ...]:
     ]
     lines = (line for text in texts if text for line in text.splitlines())
     return tuple(islice(lines, _LINES_KEPT))
+
+
+def _newest(lines: Sequence[str]) -> list[str]:
+    kept, left = [], _LOG
+    for line in reversed(lines[-_LINES_KEPT:]):
+        left -= len(line[:_LINE]) + 1
+        if left < 0:
+            break
+        kept.append(line[:_LINE])
+    return kept[::-1]
 
 
 def _said_by_cuinit(facts: Facts) -> str | None:

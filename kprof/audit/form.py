@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from typing import Any, Literal, TypeAlias
 
 Scalar = Literal["text", "a number", "true or false"]
@@ -20,6 +21,10 @@ FLAG: Scalar = "true or false"
 ANY = "*"
 OBJECT: dict[str, Form] = {}
 NAMED, NAME = 200, 200  # faults that are named, characters of a fact's name
+# What is looked at of a list, of an object of any names, and of a text in a list. No machine has
+# more that matters, and every check reads them again.
+ENTRIES, NAMES, TEXT_IN_LIST = 1000, 4000, 4096
+_NEWEST_LAST = ("driver.dmesg",)  # lists of which the end counts
 
 _FILE: dict[str, Form] = {
     "exists": FLAG, "writable": FLAG, "accessible": FLAG, "owner": TEXT, "open_error": TEXT,
@@ -101,6 +106,11 @@ def checked(facts: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
 def _kept(
     facts: Mapping[str, Any], forms: Mapping[str, Form], prefix: str, faults: dict[str, None]
 ) -> Iterator[tuple[str, Any]]:
+    if ANY in forms and len(facts) > NAMES:
+        faults[
+            f"{prefix.rstrip('.')[:NAME]} has {len(facts)} names: the first {NAMES} are read"
+        ] = None
+        facts = dict(islice(facts.items(), NAMES))
     for key, value in facts.items():
         form = forms.get(key, forms.get(ANY))
         name = f"{prefix}{key}"
@@ -134,8 +144,8 @@ def _value(value: Any, form: Form, name: str, faults: dict[str, None]) -> Any:
 def _list(value: Any, form: Form, name: str, faults: dict[str, None]) -> list[Any]:
     if not isinstance(value, list):
         raise _Wrong("a list")
-    kept = []
-    for place, entry in enumerate(value):
+    kept: list[Any] = []
+    for place, entry in enumerate(_some(value, name, faults)):
         with _told(f"{name}[]", faults):
             kept.append(_entry(entry, form, f"{name}[{place}]", faults))
     if not kept:  # an empty list would say that there is none
@@ -143,11 +153,24 @@ def _list(value: Any, form: Form, name: str, faults: dict[str, None]) -> list[An
     return kept
 
 
+def _some(value: list[Any], name: str, faults: dict[str, None]) -> list[Any]:
+    if len(value) <= ENTRIES:
+        return value
+    last = name in _NEWEST_LAST
+    which = "last" if last else "first"
+    faults[f"{name[:NAME]} has {len(value)} entries: the {which} {ENTRIES} are read"] = None
+    return value[-ENTRIES:] if last else value[:ENTRIES]
+
+
 def _entry(entry: Any, form: Form, name: str, faults: dict[str, None]) -> Any:
     if isinstance(form, dict) and not isinstance(entry, Mapping):
         raise _Wrong("an object")
     if isinstance(form, str) and not _is(entry, form):
         raise _Wrong(form)
+    if isinstance(entry, str) and len(entry) > TEXT_IN_LIST:
+        which = f"{name.rpartition('[')[0][:NAME]}[]"
+        faults[f"{which} is longer than {TEXT_IN_LIST} characters: the rest is not read"] = None
+        return entry[:TEXT_IN_LIST]
     return _value(entry, form, name, faults)
 
 

@@ -121,7 +121,32 @@ def test_what_stands_for_absent_is_of_every_type(absent: Any) -> None:
 
 
 def test_faults_have_an_end() -> None:
-    _, faults = checked({"packages": {f"{n}{'x' * 1000}": n for n in range(5000)}})
+    _, faults = checked({"packages": {f"{n}{'x' * 1000}": n for n in range(3000)}})
     assert len(faults) == form.NAMED + 1
-    assert faults[-1] == "4800 more facts are of a wrong type"
+    assert faults[-1] == "2800 more facts are of a wrong type"
     assert max(map(len, faults)) < 2 * form.NAME
+
+
+def test_long_lists_and_objects_are_read_in_part_and_named() -> None:
+    lines = [f"line {n}" for n in range(form.ENTRIES + 5)]
+    kept, faults = checked(
+        {
+            "driver": {"dmesg": lines},
+            "lspci_gpus": lines,
+            "env": {f"A{n}": "" for n in range(form.NAMES + 1)},
+            "loaded_libraries": {"libcublas": [{"path": one} for one in lines]},
+            "ncu": {"chips": ["x" * (form.TEXT_IN_LIST + 1)]},
+        }
+    )
+    assert kept["driver"]["dmesg"] == lines[5:], "of a log the newest lines count"
+    assert kept["lspci_gpus"] == lines[:-5]
+    assert list(kept["env"])[-1] == f"A{form.NAMES - 1}"
+    assert len(kept["loaded_libraries"]["libcublas"]) == form.ENTRIES
+    assert kept["ncu"]["chips"] == ["x" * form.TEXT_IN_LIST]
+    assert faults == [
+        "driver.dmesg has 1005 entries: the last 1000 are read",
+        "lspci_gpus has 1005 entries: the first 1000 are read",
+        "env has 4001 names: the first 4000 are read",
+        "loaded_libraries.libcublas has 1005 entries: the first 1000 are read",
+        "ncu.chips[] is longer than 4096 characters: the rest is not read",
+    ]

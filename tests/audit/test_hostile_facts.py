@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import copy
 import importlib
+import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
-from kprof.audit.facts import Facts
+from kprof.audit.facts import SCHEMA, Facts, parse
 from kprof.audit.judge import audit
 from kprof.audit.verdict import Check, Verdict, registered
 from tests.audit.snapshots import driver, gpu, machine
@@ -119,3 +121,47 @@ def test_long_lists_are_looked_at_in_part() -> None:
     }
     found = {one.check.id: one.verdict for one in audit(Facts(facts)).results}
     assert found["gpu.missing"].status == "ok"
+
+
+MANY = 300_000
+TORCH = {"version": "2.6.0+cu124", "cuda": "12.4"}
+SEARCHED = ":".join(f"/a{n}" for n in range(30_000))
+LONG: dict[str, dict[str, Any]] = {
+    "GPUs": {"gpus": [{}] * MANY},
+    "libraries": {
+        "loaded_libraries": {
+            "libcublas": [{"path": f"/a/site-packages/{n}"} for n in range(20_000)]
+        },
+        "env": {"LD_LIBRARY_PATH": "/a"},
+    },
+    "families of libraries": {
+        "loaded_libraries": {f"libcublas.so.{n}": [{"path": f"/b{n}/c"}] for n in range(MANY)},
+        "env": {"LD_LIBRARY_PATH": SEARCHED},
+        "torch": TORCH,
+    },
+    "folders of a library": {
+        "loaded_libraries": {"libcublas": [{"path": "/a" * 20_000, "version": "11.0"}] * 500},
+        "env": {"LD_LIBRARY_PATH": SEARCHED},
+        "torch": TORCH,
+    },
+    "the kernel's log": {"driver": {"dmesg": [f"NVRM: {'x y' * 500}"] * 20_000}},
+    "the program's log": {"log": "x\n" * 10_000_000},
+    "toolkits": {
+        "toolkits": [{"root": "/usr/local/cuda", "version": "12.4"}] * MANY,
+        "nvcc": {"path": "/usr/local/cuda/bin/nvcc", "version": "12.4"},
+    },
+    "extensions": {"torch": TORCH, "extensions": [{"package": "a", "cuda": "11.8"}] * MANY},
+    "interpreters": {"other_pythons": [{"executable": "/a", "torch": "2.6.0"}] * MANY},
+    "ncu's": {"ncu": {"path": "/a", "installs": [{"path": "/b", "version": "2025.1"}] * MANY}},
+    "names": {"env": {f"A{n}": "" for n in range(MANY)}, "torch": TORCH},
+}
+
+
+@pytest.mark.parametrize("many", LONG)
+def test_very_many_of_anything_cost_no_time(many: str) -> None:
+    text = json.dumps({"schema": SCHEMA, "facts": LONG[many]})
+    start = time.process_time()
+    facts = parse(text)
+    audit(facts)
+    assert time.process_time() - start < 8
+    assert facts.faults or many in ("folders of a library", "the program's log")

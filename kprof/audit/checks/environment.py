@@ -21,6 +21,8 @@ _SHADOWING = (
     "<https://github.com/pytorch/pytorch/issues/121222> [third-party]"
 )
 
+_PATH_MAX = 4096  # characters of a path, as limits.h has it
+
 _STUB_LOGGED = r"stub library|stub libcuda\.so|failed to connect to the CUDA driver"
 _ORDINAL_LOGGED = r"invalid device ordinal"
 
@@ -225,10 +227,16 @@ def _foreign(facts: Facts, entries: tuple[str, ...]) -> list[derive.Library]:
     image whose torch was built on its toolkit loads everything from there, and all agrees.
     """
     known = [one for one in derive.loaded(facts) or () if _stem(one.name) in _TOOLKIT_LIBRARIES]
-    own = [one for one in known if _is_own(one.path, facts)]
-    roots = tuple(f"{one.rstrip('/')}/" for one in entries)
-    foreign = [one for one in known if one not in own and one.path.startswith(roots)]
+    own = {one.path for one in known if _is_own(one.path, facts)}
+    roots = {one.rstrip("/") for one in entries}
+    others = (one for one in known if one.path not in own)
+    foreign = [one for one in others if _is_below(one.path, roots)]
     return foreign if own or any(_misfits(facts, one) for one in foreign) else []
+
+
+def _is_below(path: str, folders: set[str]) -> bool:
+    path = path[:_PATH_MAX]
+    return any(path[: slash.start()] in folders for slash in re.finditer("/", path))
 
 
 def _stem(name: str) -> str:
