@@ -98,17 +98,18 @@ def doctor(
     settings = Settings(**given)
     _check(settings)
     to = _destination(_formats(formats, as_json=as_json), output, settings)
-    if matrix and (output or formats or as_json):
-        raise click.UsageError("--matrix is text on standard output; the page has it too")
+    _check_matrix(settings, matrix=matrix, other=bool(output or formats or as_json))
     seen = _seen(settings)
     _save(seen, settings)
     _tell_faults(seen, settings)
     if matrix:
         click.echo(_matrix(seen, settings), nl=False)
+        if settings.page is not None or settings.open_page:
+            _pages(_audited(seen, settings), [], to, settings)
         return
-    found = audit(seen.facts, settings.purpose)
-    report = result(found, seen.shareable)
-    _deliver(_Reports(report, found, seen), to, settings)
+    reports = _audited(seen, settings)
+    report = reports.local
+    _deliver(reports, to, settings)
     if not report.judged:
         raise BadSnapshot(
             "nothing could be judged: no check has the facts that it needs",
@@ -129,6 +130,18 @@ class _Reports:
         if kind == "text":
             return self.local
         return document(self.found, self.seen.shareable, self.seen.conceal)
+
+
+def _audited(seen: Snapshot, settings: Settings) -> _Reports:
+    found = audit(seen.facts, settings.purpose)
+    return _Reports(result(found, seen.shareable), found, seen)
+
+
+def _check_matrix(settings: Settings, *, matrix: bool, other: bool) -> None:
+    if matrix and other:
+        raise click.UsageError("--matrix is text on standard output; the page has it too")
+    if matrix and settings.save == STDOUT:
+        raise click.UsageError("standard output has room for one: give --save a file")
 
 
 def _formats(formats: tuple[str, ...] | None, *, as_json: bool) -> tuple[str, ...] | None:
@@ -163,11 +176,31 @@ def _destination(
         raise click.UsageError(f"an audit is written as {', '.join(FORMATS)}, not {unknown[0]}")
     if settings.save == STDOUT and to.path is None and formats is not None:
         raise click.UsageError("standard output has room for one: give --save or -o a file")
+    places = _outputs(to, settings)
+    _keep_distinct(places)
     if settings.source is not None:
-        named = [to.path] if to.path else []
-        named += [Path(settings.page)] if settings.page else []
-        _keep_apart(named, Path(settings.source))
+        _keep_apart(places, Path(settings.source))
     return to
+
+
+def _outputs(to: Destination, settings: Settings) -> list[Path]:
+    """Return every file that will be written."""
+    named = [Path(one) for one in (settings.save, settings.page) if one and one != STDOUT]
+    if to.path is not None and to.directory:
+        return [*named, *(to.path / f"doctor{outputs.SUFFIXES[kind]}" for kind in to.formats)]
+    return [*named, to.path] if to.path is not None else named
+
+
+def _keep_distinct(named: Sequence[Path]) -> None:
+    """Refuse two outputs of one name, whatever ``--force`` says; a device takes any number."""
+    seen: set[str] = set()
+    for path in named:
+        place = presence.real(path)
+        if place in seen and (presence.is_file(path) or not presence.exists(path)):
+            raise OutputExists(
+                f"two outputs would be written to {path}", hint="give each a file of its own"
+            )
+        seen.add(place)
 
 
 def _keep_apart(named: Sequence[Path], source: Path) -> None:
@@ -244,6 +277,10 @@ def _deliver(reports: _Reports, to: Destination, settings: Settings) -> None:
         written += delivery.bring(
             lambda kind: _render(kind, reports, to, settings), to, "doctor", quiet=settings.quiet
         )
+    _pages(reports, written, to, settings)
+
+
+def _pages(reports: _Reports, written: list[Path], to: Destination, settings: Settings) -> None:
     if settings.page is not None:
         page = (Path(settings.page), _render("html", reports, to, settings))
         written += delivery.write([page], force=settings.force, quiet=settings.quiet)

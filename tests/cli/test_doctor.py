@@ -238,6 +238,11 @@ def test_the_matrix_says_where_the_machine_stands() -> None:
         (["--from", str(BROKEN), "--html", "no/such/x.html"], "the folder no/such does not exist"),
         (["--save", "-", "--json"], "standard output has room for one"),
         (["--from", str(BROKEN), "--matrix", "--json"], "--matrix is text"),
+        (["--matrix", "--save", "-"], "standard output has room for one"),
+        (["--save", "x.json", "-o", "x.json", "--force"], "two outputs would be written to x.json"),
+        (["--save", "b", "--html", "./b"], "two outputs would be written to b"),
+        (["--from", str(BROKEN), "-o", "a.html", "--html", "a.html"], "two outputs would be"),
+        (["--from", str(BROKEN), "-o", "d/", "--html", "d/doctor.html"], "the folder d does not"),
         (["words"], "unexpected extra argument"),
     ],
 )
@@ -249,6 +254,30 @@ def test_what_cannot_be_done_is_status_2(
     assert (done.returncode, done.stdout) == (2, "")
     assert message in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_no_two_outputs_meet_in_a_folder_or_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "link.json").symlink_to(tmp_path / "d" / "doctor.json")
+    others = {"--html": tmp_path / "d" / "doctor.html", "--save": tmp_path / "link.json"}
+    for option, path in others.items():
+        done = doctor("-o", tmp_path / "d", "--force", option, path)
+        assert done.returncode == 2
+        assert "two outputs would be written to" in done.stderr
+    assert list((tmp_path / "d").iterdir()) == []
+
+
+def test_a_device_takes_two_outputs() -> None:
+    done = doctor("--from", BROKEN, "--html", "/dev/null", "-o", "/dev/null", "--format", "json")
+    assert done.returncode == 1
+
+
+def test_the_page_comes_beside_the_matrix_too(tmp_path: Path) -> None:
+    page = tmp_path / "m.html"
+    done = doctor("--matrix", "--from", HEALTHY, "--html", page)
+    assert (done.returncode, done.stderr) == (0, f"Wrote {page}\n")
+    assert done.stdout == doctor("--matrix", "--from", HEALTHY).stdout
+    assert page.read_text() == (doctor("--from", HEALTHY, "--format", "html").stdout)
 
 
 @pytest.mark.parametrize("option", ["-o", "--html"])
