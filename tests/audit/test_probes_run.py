@@ -18,6 +18,7 @@ from kprof.audit import moment, parse
 from kprof.audit.probes import run
 from kprof.audit.probes.machine import Machine
 from kprof.audit.probes.run import Task
+from kprof.audit.probes.together import together
 from kprof.process import Completed
 
 NEVER_S = 30.0
@@ -134,6 +135,49 @@ def test_a_probe_that_hangs_does_not_keep_the_process_alive() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, timeout=30, check=True)
     assert b"no answer within 0.1 s" in done.stdout
+
+
+# --- few threads -----------------------------------------------------------------------------
+
+
+def few_threads(monkeypatch: pytest.MonkeyPatch, limit: int) -> None:
+    real, running = threading.Thread.start, threading.active_count()
+
+    def start(self: threading.Thread) -> None:
+        if threading.active_count() >= running + limit:
+            raise RuntimeError("can't start new thread")
+        real(self)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+
+
+def test_where_there_are_few_threads_probes_wait_for_each_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def probe(machine: Machine) -> dict[str, Any]:
+        def part() -> int:
+            time.sleep(0.02)
+            return 1
+
+        return {"packages": {threading.current_thread().name: str(sum(together([part] * 3)))}}
+
+    few_threads(monkeypatch, 2)
+    found = facts_of(*(Task(f"t{n}", probe, 5.0) for n in range(6)))
+    assert "errors" not in found
+    assert set(found["packages"].values()) == {"3"}
+    assert len(found["packages"]) == 6
+
+
+def test_without_any_thread_every_probe_is_an_error_in_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    few_threads(monkeypatch, 0)
+    start = time.monotonic()
+    found = facts_of(*(sleeping(f"s{n}", limit_s=0.3) for n in range(9)))
+    assert time.monotonic() - start < 3
+    assert found["errors"] == {
+        f"s{n}": "NoThread: the system allows no more threads" for n in range(9)
+    }
 
 
 # --- their programs --------------------------------------------------------------------------

@@ -112,7 +112,8 @@ def run(chosen: Sequence[Task], machine: Machine, budget_s: float) -> dict[str, 
         for task in reversed(chosen):  # what takes longest starts first
             deadline = start + min(task.limit_s, budget_s)
             seen = dataclasses.replace(machine, runner=until(shared, deadline))
-            running.append((task, deadline, in_thread(_call(task.probe, seen))))
+            patience_s = deadline - time.monotonic()
+            running.append((task, deadline, in_thread(_call(task.probe, seen), patience_s)))
         for task, deadline, future in reversed(running):
             merge(facts, _outcome(task, future, deadline, start))
     except BaseException:  # Ctrl-C: nothing may stay behind

@@ -16,27 +16,63 @@ T = TypeVar("T")
 _KILLED = Completed(-9, b"", b"", timed_out=True)
 
 
+_POLL_S = 0.02
+
+
 class OutOfTime(Exception):
     """A probe wanted to start a program when its time was up."""
 
 
-def in_thread(call: Callable[[], T]) -> Future[T]:
-    """Start a call in a thread that does not keep the process alive; it may never end."""
-    future: Future[T] = Future()
+class NoThread(Exception):
+    """The system lets kprof start no more threads, for the memory or the number of them."""
 
+
+def in_thread(call: Callable[[], T], patience_s: float = 0.0) -> Future[T]:
+    """Start a call in a thread that does not keep the process alive; it may never end.
+
+    Args:
+        call: what to call.
+        patience_s: how long to wait for other threads to end where there may be no more; then the
+            future has :class:`NoThread` as its error.
+    """
+    future: Future[T] = Future()
+    deadline = time.monotonic() + patience_s
+    while not _started(call, future):
+        if time.monotonic() >= deadline:
+            future.set_exception(NoThread("the system allows no more threads"))
+            break
+        time.sleep(_POLL_S)
+    return future
+
+
+def _started(call: Callable[[], T], future: Future[T]) -> bool:
     def work() -> None:
         try:
             future.set_result(call())
         except BaseException as error:  # noqa: BLE001 - handed to whoever asks for the result
             future.set_exception(error)
 
-    threading.Thread(target=work, daemon=True).start()
-    return future
+    try:
+        threading.Thread(target=work, daemon=True).start()
+    except (RuntimeError, MemoryError):
+        return False
+    return True
 
 
 def together(calls: Sequence[Callable[[], T]]) -> list[T]:
-    """Return what the calls return, made side by side; the first error is raised."""
-    return [future.result() for future in [in_thread(call) for call in calls]]
+    """Return what the calls return, made side by side; the first error is raised.
+
+    Where there may be no more threads they are made here, one after the other.
+    """
+    futures = [in_thread(call) for call in calls]
+    return [_result(future, call) for future, call in zip(futures, calls, strict=True)]
+
+
+def _result(future: Future[T], call: Callable[[], T]) -> T:
+    try:
+        return future.result()
+    except NoThread:
+        return call()
 
 
 class Shared:
