@@ -45,6 +45,14 @@ def privileged(facts: Facts) -> bool | None:
     return True
 
 
+def allowed(facts: Facts) -> bool | None:
+    """Say whether the counters can be read; None where it is not known."""
+    kept, may = restricted(facts), privileged(facts)
+    if kept is False or may:
+        return True
+    return False if kept and may is False else None
+
+
 def perfmon_counts(facts: Facts) -> bool | None:
     """Say whether this driver takes CAP_PERFMON for CAP_SYS_ADMIN."""
     first, branch = matrix.rule_value("cap_perfmon"), derive.driver_branch(facts)

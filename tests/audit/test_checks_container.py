@@ -45,6 +45,10 @@ def rights(*capabilities: str, restricted: int | None = 1, **more: object) -> di
     )
 
 
+ROOTLESS = rights("CAP_SYS_ADMIN")
+ROOTLESS["process"]["user_namespace"] = True
+
+
 CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "the engine knows no GPU": (
         "container.runtime_unconfigured", "error", machine(log=ENGINE),
@@ -170,6 +174,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
         "container.no_sys_admin", "skipped", machine(ncu={"error": NO_PERMISSION}),
     ),
     "parameters not known": ("container.no_sys_admin", "unknown", rights(restricted=None)),
+    "a capability of a user namespace": ("container.no_sys_admin", "error", ROOTLESS),
     "compute left out": (
         "container.driver_capabilities", "error",
         machine(os=DOCKER, env={"NVIDIA_DRIVER_CAPABILITIES": "graphics,display"}),
@@ -347,3 +352,37 @@ def test_a_jetson_in_a_container_is_not_told_about_server_drivers() -> None:
         files=NO_NODE,
     )
     assert errors(facts) == []
+
+
+@pytest.mark.parametrize("check", ["container.no_sys_admin", "ncu.perm"])
+@pytest.mark.parametrize(
+    ("kind", "start"),
+    [
+        ("podman", "sudo podman run --device nvidia.com/gpu=all --cap-add=SYS_ADMIN IMAGE"),
+        ("docker", "docker run --gpus all --userns=host --cap-add=SYS_ADMIN IMAGE"),
+        ("lxc", None),
+    ],
+)
+def test_without_root_of_the_host_a_capability_is_no_fix(
+    check: str, kind: str, start: str | None
+) -> None:
+    remedy = judged(check, {**ROOTLESS, "os": {**ROOTLESS["os"], "container": kind}}).remedy
+    assert remedy is not None
+    first = remedy.commands[0]
+    assert first == start if start else first.startswith("echo 'options nvidia NVreg_Restrict")
+
+
+@pytest.mark.parametrize(("kind", "word"), [("apptainer", "--add-caps"), ("kubernetes", "kubectl")])
+def test_each_kind_of_container_is_started_its_own_way(kind: str, word: str) -> None:
+    facts = rights()
+    remedy = judged("ncu.perm", {**facts, "os": {**facts["os"], "container": kind}}).remedy
+    assert remedy is not None
+    assert word in remedy.commands[0]
+
+
+def test_root_of_a_container_on_a_jetson_is_not_told_to_be_root() -> None:
+    facts = machine(
+        os={"container": "docker", "jetson": "R36.4.0"}, process={"euid": 0, "capabilities": []},
+        libcuda={"init_code": 0, "device_count": 1, "kind": "driver"}, driver={"params": {}},
+    )  # fmt: skip
+    assert judged("ncu.perm", facts).status == "unknown"

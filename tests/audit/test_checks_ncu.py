@@ -386,7 +386,7 @@ def test_inside_a_container_there_is_a_letter_for_the_hosts_admin() -> None:
 def test_a_pod_asks_for_its_security_context() -> None:
     verdict = judged("ncu.perm", machine(os={"container": "kubernetes"}, **counters(euid=0)))
     assert verdict.remedy is not None
-    assert "securityContext" in verdict.remedy.text
+    assert "securityContext" in verdict.remedy.commands[0]
 
 
 def test_under_wsl_windows_opens_them() -> None:

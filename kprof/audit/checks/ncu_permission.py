@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
-from kprof.audit import derive, permission, remedies, said, windows
+from kprof.audit import derive, grant, permission, remedies, said, windows
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.references import rule
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
-_OPTION = "nvidia NVreg_RestrictProfilingToAdminUsers=0"
 _AS_ROOT = 'sudo -E env "PATH=$PATH" kprof profile TARGET'
-_CAPABILITY_FLAGS = {
-    "docker": "docker run --gpus all --cap-add=SYS_ADMIN IMAGE",
-    "podman": "podman run --device nvidia.com/gpu=all --cap-add=SYS_ADMIN IMAGE",
-}
+_CAPABILITY_FLAG = "docker run --gpus all --cap-add=SYS_ADMIN IMAGE"
 _FACTS = (
     permission.PARAMETER, "process.euid", "process.capabilities", "process.user_namespace",
     "os.container", "driver.version", "driver.module_version",
@@ -51,6 +47,8 @@ def perm(facts: Facts) -> Verdict:
 def _board(facts: Facts, privileged: bool | None) -> Verdict:
     if not derive.jetson(facts) or privileged is not False:
         raise Unknown(permission.PARAMETER)
+    if facts.number("process.euid") == 0:
+        raise Unknown("whether this board's driver lets root of a container read the counters")
     return Verdict(
         "warning",
         "on a Jetson only root may read the performance counters",
@@ -116,14 +114,13 @@ def _open_counters(facts: Facts) -> Remedy:
         return windows.open_counters()
     if derive.jetson(facts):
         return Remedy("Profile as root", (_AS_ROOT,), "root")
-    kind = derive.in_container(facts)
-    if kind:
-        return _from_the_host(facts, kind)
+    if derive.in_container(facts):
+        return grant.from_the_host(facts)
     once = Remedy("Profile as root, this once.", (_AS_ROOT,), "root")
     return Remedy(
         f"{'On Linux: give' if _nowhere(facts) else 'Give'} the module the option that opens the "
         "counters to every user, then reboot.",
-        remedies.module_option(facts, _OPTION),
+        remedies.module_option(facts, grant.OPTION),
         "root",
         (once, *(_elsewhere() if _nowhere(facts) else ())),
     )
@@ -137,21 +134,10 @@ def _nowhere(facts: Facts) -> bool:
 def _elsewhere() -> tuple[Remedy, ...]:
     opened = windows.open_counters()
     panel = dataclasses.replace(opened, text=f"On Windows: {opened.text}")
-    flag = _CAPABILITY_FLAGS["docker"]
-    return (Remedy("In a container: start it with the capability.", (flag,), "host"), panel)
-
-
-def _from_the_host(facts: Facts, kind: str) -> Remedy:
-    request = (
-        f"Profiling with Nsight Compute is refused in my {derive.brief(kind, 20)} container "
-        "(ERR_NVGPUCTRPERM). Please either open the counters on the host, or start the container "
-        "with the capability SYS_ADMIN."
+    return (
+        Remedy("In a container: start it with the capability.", (_CAPABILITY_FLAG,), "host"),
+        panel,
     )
-    flags = _CAPABILITY_FLAGS.get(kind)
-    if kind == "kubernetes":
-        request += ' For the pod: securityContext: {capabilities: {add: ["SYS_ADMIN"]}}.'
-    commands = remedies.module_option(facts, _OPTION)
-    return remedies.letter(request, (flags, *commands) if flags else commands)
 
 
 @check("ncu.vgpu_perm", "profiling on a virtual GPU", hurts=("profile",), explains=("ncu.perm",))

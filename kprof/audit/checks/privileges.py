@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 
-from kprof.audit import counters, derive, gpustate, references, remedies
+from kprof.audit import derive, gpustate, grant, permission, references, remedies
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
 _NO_PERMISSION = r"ERR_NVGPUCTRPERM|permission to access NVIDIA GPU Performance Counters"
 _GVISOR = r"Starting gVisor|\brunsc\b"
-_RIGHTS = ("process.euid", "process.capabilities", "driver.params.RmProfilingAdminOnly")
+_RIGHTS = (
+    "process.euid", "process.capabilities", "process.user_namespace", "driver.params.RmProfilingAdminOnly",
+)  # fmt: skip
 
 
 @check(
@@ -65,49 +67,36 @@ def no_sys_admin(facts: Facts) -> Verdict:
             raise Unknown("os.container")
         return skipped("this is no container")
     line = derive.logged(facts, _NO_PERMISSION)
-    answer = counters.allowed(facts)
+    answer = permission.allowed(facts)
     if derive.wsl(facts):
         return skipped("under WSL the counters are opened in Windows")
     if answer and line is None:
         return ok("this container may read the counters")
     if line is None and answer is None:
         raise Unknown(_missing(facts))
-    if line is not None and counters.privileged(facts):
+    if line is not None and permission.privileged(facts):
         return ok("the container has the capability")
     return Verdict(
         "error",
         f"the driver keeps the counters for administrators, and this {derive.brief(kind, 20)} "
         f"container {_lacks(facts)}",
         (*derive.values(facts, "os.container", *_RIGHTS), *((line,) if line else ())),
-        _grant(facts),
+        grant.from_the_host(facts),
         references.rule("counters_in_containers"),
     )
 
 
 def _lacks(facts: Facts) -> str:
+    if facts.flag("process.user_namespace"):
+        return "is in a user namespace (rootless), where no capability counts for the driver"
     known = facts.texts("process.capabilities") is not None
     return "has no CAP_SYS_ADMIN" if known else "is refused them, as one without CAP_SYS_ADMIN is"
 
 
 def _missing(facts: Facts) -> str:
-    if counters.restricted(facts) is None:
+    if permission.restricted(facts) is None:
         return "driver.params.RmProfilingAdminOnly"
     return "process.capabilities"
-
-
-def _grant(facts: Facts) -> Remedy:
-    option = "nvidia NVreg_RestrictProfilingToAdminUsers=0"
-    if derive.in_container(facts) == "kubernetes":
-        start = "kubectl patch deployment NAME --type=json -p='[{\"op\":\"add\",\"path\":" \
-            '"/spec/template/spec/containers/0/securityContext","value":{"capabilities":' \
-            '{"add":["SYS_ADMIN"]}}}]\''  # fmt: skip
-    else:
-        start = remedies.start_with_gpu(facts, more="--cap-add=SYS_ADMIN")[0]
-    return remedies.letter(
-        "I want to profile with Nsight Compute. Either start my container with the capability "
-        "SYS_ADMIN (first command), or open the counters to all users of the host (the rest).",
-        (start, *remedies.module_option(facts, option)),
-    )
 
 
 @check(
