@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 from kprof.annotations import workflow_command
@@ -11,12 +10,11 @@ from kprof.audit.verdict import Status
 from kprof.doctor_result import CheckResult, DoctorReport
 from kprof.doctor_words import fix_lines
 from kprof.export import fields
+from kprof.names import json_printable
 from kprof.version import __version__
 
 SCHEMA = "kprof.doctor/1"
 
-# Characters that JSON allows as they are and that a terminal or an editor obeys.
-_STEERING = re.compile("[\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 _SHOWN: tuple[Status, ...] = ("error", "warning")  # which are workflow commands too
 
 
@@ -28,7 +26,7 @@ def to_dict(report: DoctorReport) -> dict[str, Any]:
 def to_json(report: DoctorReport) -> str:
     """Return the report as JSON text (``kprof.doctor/1``), ending in a newline."""
     text = json.dumps(to_dict(report), allow_nan=False, ensure_ascii=False, indent=1)
-    return _STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n"
+    return json_printable(text) + "\n"
 
 
 def github(report: DoctorReport) -> str:

@@ -10,6 +10,7 @@ from typing import Any, BinaryIO
 from kprof.audit.facts import MAX_BYTES, SCHEMA, Facts, parse
 from kprof.doctor_result import plain
 from kprof.errors import BadSnapshot
+from kprof.names import json_printable
 
 _HINT = "kprof doctor --save FILE writes a snapshot"
 
@@ -34,7 +35,7 @@ class Snapshot:
         from kprof.audit.probes.run import dump
 
         taken = {"taken": self.facts.taken} if self.facts.taken else {}
-        return dump({"schema": SCHEMA, **taken, "facts": plain(self.shareable)})
+        return json_printable(dump({"schema": SCHEMA, **taken, "facts": plain(self.shareable)}))
 
 
 def look(python: str, *, import_torch: bool = False) -> Snapshot:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 ELLIPSIS = "…"
@@ -10,6 +11,7 @@ _QUALIFIER = re.compile(r"(?:[A-Za-z_]\w*|\(anonymous namespace\)|<unnamed>|\{an
 _TYPES = "int|bool|unsigned int|long|unsigned long|char"
 _CAST = re.compile(rf"(?:\((?:{_TYPES})\)|(?<=[<,])(?:{_TYPES})=)(?=-?\d)")  # (int)4, int=4
 _VOID = re.compile(r"(?<=[<,] )void |(?<=<)void (?=\w)")
+_BEYOND_ASCII = re.compile(r"[^\x00-\x7e]")
 _OPEN, _CLOSE = "(<[{", ")>]}"
 
 
@@ -31,6 +33,19 @@ def short(demangled: str, width: int) -> str:
 def printable(text: str) -> str:
     """Return text that cannot steer a terminal: every control character becomes ``?``."""
     return "".join(char if char.isprintable() else "?" for char in text)
+
+
+def json_printable(text: str) -> str:
+    """Return JSON text that says the same and cannot steer a terminal or an editor.
+
+    JSON escapes the first control characters alone; here every other one, and what turns the
+    reading direction or does not show at all, is escaped too.
+    """
+    return _BEYOND_ASCII.sub(_escaped, text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
 
 
 def one_line(text: str) -> str:

@@ -195,6 +195,13 @@ def test_a_saved_snapshot_tells_neither_home_nor_secrets(tmp_path: Path) -> None
     assert "~/cuda" in saved.read_text()
 
 
+def test_nothing_that_was_seen_steers_the_terminal_a_snapshot_goes_to() -> None:
+    hostile = "/x\x9b31m\u202egnp\u061c\U000e0041/lib"
+    done = doctor("--save", "-", env={"CUDA_HOME": hostile})
+    assert all(line.isprintable() for line in done.stdout.split("\n"))
+    assert json.loads(done.stdout)["facts"]["env"]["CUDA_HOME"] == hostile
+
+
 def test_a_snapshot_may_come_and_go_through_pipes() -> None:
     done = doctor("--save", "-")
     assert json.loads(done.stdout)["schema"] == "kprof.snapshot/1"

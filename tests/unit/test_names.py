@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import json
+import sys
+
 import pytest
 
-from kprof.names import printable, short
+from kprof.names import json_printable, printable, short
 
 FILL = (
     "void at::native::vectorized_elementwise_kernel<(int)4, at::native::FillFunctor<float>, "
@@ -42,3 +45,13 @@ def test_no_name_is_wider_than_asked(width: int) -> None:
 
 def test_control_characters_cannot_reach_the_terminal() -> None:
     assert printable("a\x1b[31m\tb\x07é×") == "a?[31m?b?é×"
+
+
+def test_json_shows_every_character_that_a_terminal_may_obey_as_its_number() -> None:
+    surrogates = range(0xD800, 0xE000)
+    every = "".join(chr(one) for one in range(sys.maxunicode + 1) if one not in surrogates)
+    text = json_printable(json.dumps({every: 1}, ensure_ascii=False))
+    assert text.isprintable()
+    assert json.loads(text) == {every: 1}
+    assert "\\u061c" in text
+    assert json_printable('"é 日本 ×"') == '"é 日本 ×"'
