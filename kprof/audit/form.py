@@ -65,7 +65,8 @@ SNAPSHOT: dict[str, Form] = {
     "job": {"ranks": NUMBER, "source": TEXT},
     "torch": {
         "version": TEXT, "cuda": TEXT, "cudnn": TEXT, "arch_list": [TEXT], "cuda_available": FLAG,
-        "import_error": TEXT, "hip": TEXT, "cuda_error": {"code": NUMBER, "name": TEXT, "text": TEXT},
+        "import": TEXT, "import_error": TEXT, "hip": TEXT,
+        "cuda_error": {"code": NUMBER, "name": TEXT, "text": TEXT},
     },
     "loaded_libraries": {ANY: [_LIBRARY]},
     "packages": {ANY: TEXT},

@@ -329,6 +329,15 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "the import works": ("torch.import_error", "ok", machine(torch=CU126)),
     "not imported": ("torch.import_error", "unknown", machine()),
+    "the import was left early": (
+        "torch.import_error", "unknown", machine(torch={**CU126, "import": "not waited for"})
+    ),
+    "the import hangs": (
+        "torch.import_error", "unknown", machine(torch={**CU126, "import": "not ended"})
+    ),
+    "the libraries of torch were loaded": (
+        "torch.import_error", "ok", machine(torch={**CU126, "import": "libraries loaded"})
+    ),
     "an extension's library, not torch's": (
         "torch.import_error", "ok",
         machine(torch=CU126, log="ImportError: libcudart.so.13: cannot open shared object file"),

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from kprof.audit import Facts, audit
 from kprof.audit.probes import libraries, pytorch, run, target
 from kprof.audit.probes.machine import Machine
 from kprof.audit.probes.target_child import MARK
@@ -501,6 +502,20 @@ def test_an_import_that_takes_long_is_not_waited_for(
     assert facts["torch"]["import"] == "not waited for"
     assert facts["torch"]["version"] == "2.9.1+cu130", "read from disk all the same"
     assert "errors" not in facts
+
+
+@pytest.mark.parametrize(("whole", "words"), [(True, "did not end"), (False, "--import-torch")])
+def test_an_import_that_hangs_is_not_one_that_works(
+    package: Path, monkeypatch: pytest.MonkeyPatch, whole: bool, words: str
+) -> None:
+    (package / "_C.py").write_text(f"import time; time.sleep({NEVER_S})\n")
+    monkeypatch.setattr(run, "LOAD_S", 0.5)
+    monkeypatch.setattr(pytorch, "IMPORT_S", 1.0)
+    names = {"torch", "torch_load", "torch_import"}
+    seen = run.probe(importing(package), only=names, budget_s=5, import_torch=whole)
+    found = {one.check.id: one.verdict for one in audit(Facts(seen["facts"])).results}
+    assert found["torch.import_error"].status == "unknown"
+    assert words in found["torch.import_error"].message
 
 
 def test_what_was_learned_before_cuda_hung_is_kept(package: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from kprof.audit import derive, matrix, remedies
 from kprof.audit.facts import Facts
-from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
+from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped, unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def import_error(facts: Facts) -> Verdict:
         if derive.torch_absent(facts):
             return skipped("torch is not installed")
         facts.need_text("torch.version")
-        return ok("torch can be imported")
+        return _ended(facts.text("torch.import"))
     known = next((one for one in _FAILURES if re.search(one.pattern, text or line)), None)
     cause = f" ({known.cause})" if known else ""
     advice = known.advice if known else "Reinstall torch with its dependencies"
@@ -102,6 +102,20 @@ def import_error(facts: Facts) -> Verdict:
         Remedy(advice, _reinstall(facts)),
         "the import's own message",
     )
+
+
+def _ended(how: str | None) -> Verdict:
+    if how == "not ended":
+        return unknown(
+            "importing torch did not end within a minute; python -X importtime -c 'import torch' "
+            "shows where it stays"
+        )
+    if how == "not waited for":
+        return unknown(
+            "torch's libraries were not loaded in time; kprof doctor --import-torch waits for up "
+            "to a minute"
+        )
+    return ok("torch can be imported")
 
 
 def _import_logged(facts: Facts) -> str | None:

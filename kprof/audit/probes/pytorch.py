@@ -21,6 +21,7 @@ from kprof.audit.probes.machine import Machine
 # An import that is waited for ends by itself, in a minute also on a network drive.
 IMPORT_S = 60.0
 NOT_WAITED: dict[str, Any] = {"torch": {"import": "not waited for"}}
+NOT_ENDED: dict[str, Any] = {"torch": {"import": "not ended"}}
 COUNT_S = 10.0
 
 # What torch's build leaves of its CUDA_ARCH_FLAGS: "sm_75 sm_80 compute_80" between zero bytes.
@@ -57,12 +58,12 @@ def torch_load(machine: Machine) -> dict[str, Any]:
     Nothing shows sooner that it cannot be imported, or which libraries it gets: what follows is
     Python, and most of the time.
     """
-    return _of_import(machine, "load-torch")
+    return _of_import(machine, "load-torch", NOT_WAITED)
 
 
 def torch_import(machine: Machine) -> dict[str, Any]:
     """Import the target's torch to the end, in a process of its own, and let it start CUDA."""
-    return _of_import(machine, "import-torch")
+    return _of_import(machine, "import-torch", NOT_ENDED)
 
 
 def architectures(library: Path) -> list[str] | None:
@@ -129,12 +130,12 @@ def _devices(machine: Machine, seen: target.Look, facts: dict[str, Any]) -> dict
     return {**said, "cuda_error": {key: answer.facts.get(key) for key in ("code", "name", "text")}}
 
 
-def _of_import(machine: Machine, mode: str) -> dict[str, Any]:
+def _of_import(machine: Machine, mode: str, late: dict[str, Any]) -> dict[str, Any]:
     answer = target.ask(machine, IMPORT_S, mode)
     facts = dict(answer.facts or {})
     paths = facts.pop("libraries", None)
     if answer.timed_out:
-        facts |= NOT_WAITED["torch"]
+        facts |= late["torch"]
     elif answer.ending is not None:
         facts |= {"import": "failed", "import_error": f"import torch: {answer.ending}"}
     return {"torch": facts, **_loaded(machine, paths)}

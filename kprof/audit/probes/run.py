@@ -67,7 +67,7 @@ def tasks(*, import_torch: bool = False) -> tuple[Task, ...]:
         pytorch.torch,
     )
     if import_torch:
-        importing = Task("torch_import", pytorch.torch_import, pytorch.IMPORT_S, pytorch.NOT_WAITED)
+        importing = Task("torch_import", pytorch.torch_import, pytorch.IMPORT_S, pytorch.NOT_ENDED)
     else:
         importing = Task("torch_load", pytorch.torch_load, LOAD_S, pytorch.NOT_WAITED)
     return (
