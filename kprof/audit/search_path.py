@@ -20,8 +20,20 @@ def without(facts: Facts, directories: Sequence[str]) -> Remedy | None:
         return None
     rest = ":".join(kept)
     usable = rest and rest.isprintable() and len(rest) < 2000
-    command = f"export LD_LIBRARY_PATH={shlex.quote(rest)}" if usable else "unset LD_LIBRARY_PATH"
+    words = ":".join(map(_word, kept))
+    command = f"export LD_LIBRARY_PATH={words}" if usable else "unset LD_LIBRARY_PATH"
     return Remedy(
         f"Take {derive.brief(gone[0])} out of LD_LIBRARY_PATH, also where the shell sets it",
         (command,),
     )
+
+
+def _word(directory: str) -> str:
+    """Return a directory for a shell, quoted; the home directory, ``~`` in a snapshot, is a variable.
+
+    A shell does not expand a quoted ``~``, and the loader none at all.
+    """
+    if directory == "~" or directory.startswith("~/"):
+        rest = directory[1:]
+        return f'"$HOME"{shlex.quote(rest) if rest else ""}'
+    return shlex.quote(directory)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from kprof.audit import derive, packages, remedies, repository
 from kprof.audit.facts import Facts
+from kprof.audit.toolkit_choice import compiles
 from kprof.audit.verdict import Remedy
 
 _USUAL = "/usr/local/cuda"
@@ -97,7 +98,7 @@ def use_toolkit(facts: Facts, wanted: tuple[int, int], *, same_minor: bool = Fal
         same_minor: whether one of the same major version is not enough.
     """
     exact = [one for one in toolkits(facts) if one.version == wanted and one.root]
-    major = [one for one in toolkits(facts) if one.version[0] == wanted[0] and one.root]
+    major = [one for one in toolkits(facts) if _near(facts, one, wanted)]
     for one in exact or ([] if same_minor else major):
         path = remedies.quoted(one.root, "/usr/local/cuda")
         return Remedy(
@@ -105,6 +106,11 @@ def use_toolkit(facts: Facts, wanted: tuple[int, int], *, same_minor: bool = Fal
             (f"export CUDA_HOME={path}", f"export PATH={path}/bin:$PATH"),
         )
     return install_toolkit(facts, wanted)
+
+
+def _near(facts: Facts, one: Toolkit, wanted: tuple[int, int]) -> bool:
+    """Say whether a toolkit of the same major version does: it has to know the GPUs, too."""
+    return bool(one.root) and one.version[0] == wanted[0] and compiles(facts, one.version)
 
 
 def install_toolkit(facts: Facts, wanted: tuple[int, int]) -> Remedy:

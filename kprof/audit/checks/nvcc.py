@@ -8,6 +8,7 @@ from kprof.audit import derive, gpustate, matrix, packages, remedies
 from kprof.audit.devices import devices
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.references import cuda_error, rule
+from kprof.audit.toolkit_choice import wanted_cuda
 from kprof.audit.toolkit_install import home, install_toolkit, toolkits, use_toolkit
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
@@ -22,7 +23,6 @@ _DISTRO_PACKAGE = (
     "Debian and Ubuntu, package nvidia-cuda-toolkit "
     "<https://packages.ubuntu.com/search?keywords=nvidia-cuda-toolkit> [measured]"
 )
-_FALLBACK = (12, 8)
 
 
 @check("nvcc.missing", "nvcc", hurts=("build",), vital=("build",))
@@ -51,12 +51,11 @@ def missing(facts: Facts) -> Verdict:
 
 
 def _put_on_path(facts: Facts) -> Remedy:
-    wanted = derive.torch_cuda(facts) or derive.driver_cuda(facts) or _FALLBACK
     path = facts.text("nvcc.path")
     if path and path.endswith("/bin/nvcc"):
         root = remedies.quoted(path.removesuffix("/bin/nvcc"), "/usr/local/cuda")
         return Remedy("Put it on PATH", (f"export PATH={root}/bin:$PATH",))
-    return use_toolkit(facts, wanted)
+    return use_toolkit(facts, wanted_cuda(facts))
 
 
 @check("nvcc.distro_package", "nvcc of the distribution", hurts=("build",))
@@ -78,7 +77,7 @@ def distro_package(facts: Facts) -> Verdict:
         f"nvcc {version} at {derive.brief(path or '/usr/bin/nvcc', 80)} is the distribution's, "
         f"which is often old{other}",
         derive.values(facts, "os.distro", "nvcc", "toolkits", "torch.cuda"),
-        install_toolkit(facts, torch or derive.driver_cuda(facts) or _FALLBACK),
+        install_toolkit(facts, wanted_cuda(facts)),
         _DISTRO_PACKAGE,
     )
 

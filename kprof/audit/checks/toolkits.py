@@ -7,6 +7,7 @@ import re
 from kprof.audit import derive
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.references import rule
+from kprof.audit.toolkit_choice import wanted_cuda
 from kprof.audit.toolkit_install import (
     Toolkit,
     home,
@@ -29,7 +30,6 @@ _MISMATCH_NUMBERS = re.compile(
     r"detected CUDA version \((\d+)\.(\d+)[\d.]*\) mismatches the version that was used to compile"
     r"\s{1,20}PyTorch \((\d+)\.(\d+)"
 )
-_FALLBACK = (12, 8)
 
 
 @check(
@@ -87,7 +87,6 @@ def _where_it_failed(facts: Facts, named: tuple[str, str] | None) -> str:
 
 
 def _not_found(facts: Facts, status: str, message: str, line: str | None) -> Verdict:
-    wanted = derive.torch_cuda(facts) or derive.driver_cuda(facts) or _FALLBACK
     return Verdict(
         "error" if status == "error" else "warning",
         message,
@@ -95,7 +94,7 @@ def _not_found(facts: Facts, status: str, message: str, line: str | None) -> Ver
             *derive.values(facts, "env.CUDA_HOME", "env.CUDA_PATH", "toolkits", "nvcc.path"),
             *([line] if line else ()),
         ),
-        use_toolkit(facts, wanted),
+        use_toolkit(facts, wanted_cuda(facts)),
         rule("extension_home"),
     )
 
@@ -157,9 +156,15 @@ def _mismatch(
             *derive.values(facts, "torch.version", "torch.cuda"),
             *([line] if line else ()),
         ),
-        use_toolkit(facts, torch) if torch else Remedy("Name torch's own CUDA in CUDA_HOME"),
+        _of_torch(facts, torch) if torch else Remedy("Name torch's own CUDA in CUDA_HOME"),
         rule("extension_major"),
     )
+
+
+def _of_torch(facts: Facts, torch: tuple[int, int]) -> Remedy:
+    """Return how to build with torch's CUDA, or with that of the torch that has to replace it."""
+    known = torch == derive.torch_cuda(facts)
+    return use_toolkit(facts, wanted_cuda(facts) if known else torch)
 
 
 @check("env.multiple_toolkits", "several CUDA toolkits", hurts=("build",))
