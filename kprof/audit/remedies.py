@@ -21,7 +21,6 @@ Flavor = Literal["open", "proprietary"]
 LTS_BRANCH = 580
 _PATH = re.compile(r"(?:[~.]{0,2}/|\w)[^\n\r\0]{0,299}")
 _MODULES = "nvidia_drm nvidia_modeset nvidia_uvm nvidia"
-COMPUTE = "-e NVIDIA_DRIVER_CAPABILITIES=compute,utility"
 # Source: NVIDIA driver installation guide, kernel modules.
 NEWER_GPU = "a GPU of Turing or later (RTX, GTX 16, T4 and newer)"
 OLDER_GPU = "a GPU before Turing (GTX 10, P100, V100 and older)"
@@ -29,12 +28,6 @@ _HELPER = (
     " nvidia-driver-assistant is a package of NVIDIA's repository, which its guide says how to "
     f"add: {repository.GUIDE}"
 )
-_FLAGS = {
-    "docker": "docker run --gpus all IMAGE",
-    "podman": "podman run --device nvidia.com/gpu=all IMAGE",
-    "apptainer": "apptainer exec --nv IMAGE COMMAND",
-    "kubernetes": 'kubectl set resources deployment NAME --limits="nvidia.com/gpu=1"',
-}
 
 
 def quoted(path: str, otherwise: str = "python") -> str:
@@ -228,30 +221,3 @@ def module_option(facts: Facts, option: str) -> tuple[str, ...]:
         packages.initramfs(packages.host_distro(facts)),
         "sudo reboot",
     )
-
-
-def start_with_gpu(facts: Facts, *, more: str = "") -> tuple[str, ...]:
-    """Return how to start this kind of container with the GPU; IMAGE and NAME are placeholders.
-
-    Args:
-        facts: the snapshot.
-        more: further options of ``docker run`` and ``podman run``.
-    """
-    kind = derive.in_container(facts) or "docker"
-    command = _FLAGS.get(kind, _FLAGS["docker"])
-    return (command.replace(" IMAGE", f" {more} IMAGE") if more and "run" in command else command,)
-
-
-def configure_runtime(facts: Facts) -> tuple[str, ...]:
-    """Return the host's commands that give its container engine the NVIDIA runtime."""
-    kind = derive.in_container(facts) or "docker"
-    if kind == "podman":
-        return ("sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml",)
-    if kind == "kubernetes":
-        return (
-            "sudo nvidia-ctk runtime configure --runtime=containerd --set-as-default",
-            "sudo systemctl restart containerd",
-        )
-    if kind == "apptainer":
-        return ()
-    return ("sudo nvidia-ctk runtime configure --runtime=docker", "sudo systemctl restart docker")

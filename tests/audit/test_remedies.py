@@ -104,30 +104,6 @@ def test_a_module_option_survives_the_restart(distro: str | None, command: str) 
 
 
 @pytest.mark.parametrize(
-    ("kind", "command"),
-    [
-        ("docker", "docker run --gpus all IMAGE"),
-        ("podman", "podman run --device nvidia.com/gpu=all IMAGE"),
-        ("apptainer", "apptainer exec --nv IMAGE COMMAND"),
-        ("containerd", "docker run --gpus all IMAGE"),
-    ],
-)
-def test_each_engine_has_its_own_flags(kind: str, command: str) -> None:
-    assert remedies.start_with_gpu(Facts(machine(os={"container": kind}))) == (command,)
-
-
-def test_options_are_for_engines_that_take_them() -> None:
-    podman = Facts(machine(os={"container": "podman"}))
-    apptainer = Facts(machine(os={"container": "apptainer"}))
-    assert remedies.start_with_gpu(podman, more="--cap-add=SYS_ADMIN") == (
-        "podman run --device nvidia.com/gpu=all --cap-add=SYS_ADMIN IMAGE",
-    )
-    assert remedies.start_with_gpu(apptainer, more="--cap-add=SYS_ADMIN") == (
-        "apptainer exec --nv IMAGE COMMAND",
-    )
-
-
-@pytest.mark.parametrize(
     "path",
     [
         "/opt/my env/bin/python", "/tmp/$(reboot)/python", "/tmp/a;reboot", "/tmp/`id`",  # noqa: S108

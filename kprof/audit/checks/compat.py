@@ -6,6 +6,7 @@ from pathlib import PurePosixPath
 
 from kprof.audit import (
     derive,
+    engines,
     gpustate,
     matrix,
     packages,
@@ -101,14 +102,10 @@ def _moved(facts: Facts) -> Remedy:
 def _out_of_the_image(facts: Facts) -> Remedy:
     """Return how to keep a container's start from putting the image's compat libcuda in place."""
     return Remedy(
-        "Leave the compat libraries out of the image (last line of its Dockerfile), build it, and "
+        "Leave the compat libraries out of the image (by a last line of its Dockerfile), and "
         "start the container afresh: the container runtime puts them before the driver's libcuda "
         "when it starts. The driver's own will do.",
-        (
-            "echo 'RUN rm -rf /usr/local/cuda*/compat' >> Dockerfile",
-            "docker build -t IMAGE .",
-            *remedies.start_with_gpu(facts),
-        ),
+        engines.of(facts).without_compat,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kprof.audit import derive, gpustate, references, remedies
+from kprof.audit import derive, engines, gpustate, references, remedies
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
@@ -68,7 +68,7 @@ def _nothing_given(facts: Facts) -> str | None:
 
 
 def _unconfigured(facts: Facts, message: str, line: str | None) -> Verdict:
-    commands = (*remedies.configure_runtime(facts), *remedies.start_with_gpu(facts))
+    commands = (*engines.of(facts).configure, *engines.of(facts).start)
     if derive.in_container(facts) is None:
         text = (
             "Install the NVIDIA Container Toolkit (https://docs.nvidia.com/datacenter/cloud-native/"
@@ -121,7 +121,7 @@ def cgroup_lost(facts: Facts) -> Verdict:
             "NVML answers 'Unknown Error' in my running container: a systemctl daemon-reload on "
             "the host dropped its device rules. Restarting the container helps until the next "
             "reload; Docker's cgroupfs driver, or CDI devices, helps for good.",
-            ("docker restart CONTAINER", "sudo nvidia-ctk system create-dev-char-symlinks "
+            (*engines.of(facts).restart, "sudo nvidia-ctk system create-dev-char-symlinks "
              "--create-all"),
         ),
         references.CONTAINER_TROUBLE,

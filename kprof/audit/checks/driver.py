@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kprof.audit import derive, gpustate, packages, references, remedies
+from kprof.audit import derive, engines, gpustate, packages, references, remedies
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
@@ -165,7 +165,7 @@ def _match(facts: Facts, library: str | None) -> Remedy:
             "In my container NVIDIA's libraries and the host's kernel module are of different "
             "versions: after a driver update the host has to reload its module and the container "
             "has to be started again; an image must not install a driver of its own.",
-            ("nvidia-smi", "docker restart CONTAINER"),
+            ("nvidia-smi", *engines.of(facts).restart),
         )
     on_disk = facts.text("driver.module_installed.version")
     if library and on_disk and not _same(library, on_disk):
@@ -234,7 +234,7 @@ def jit_library_missing(facts: Facts) -> Verdict:
     if line is None:
         facts.need_text("log")
         return ok("no program missed the driver's PTX compiler")
-    commands = remedies.start_with_gpu(facts, more=remedies.COMPUTE)
+    commands = engines.of(facts).compute
     if derive.in_container(facts):
         remedy = Remedy("Start the container with the driver's compute libraries.", commands)
     else:

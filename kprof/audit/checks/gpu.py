@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kprof.audit import derive, gpustate, references, remedies
+from kprof.audit import derive, engines, gpustate, references, remedies
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
@@ -60,7 +60,7 @@ def _missing(facts: Facts, bus: tuple[str, ...] | None, line: str | None) -> Ver
 
 def _look(facts: Facts, bus: tuple[str, ...] | None, passed_through: bool) -> Remedy:
     if derive.in_container(facts) and bus != ():
-        return remedies.letter("My container sees no GPU.", remedies.start_with_gpu(facts))
+        return remedies.letter("My container sees no GPU.", engines.of(facts).start)
     if passed_through:
         return Remedy(
             "The GPU is reserved for a virtual machine (vfio-pci): use it there, or take it out of "

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kprof.audit import derive, gpustate, grant, permission, references, remedies
+from kprof.audit import derive, engines, gpustate, grant, permission, references, remedies
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
@@ -46,7 +46,7 @@ def gvisor(facts: Facts) -> Verdict:
             "I want to profile with Nsight Compute. gVisor (runsc) does not pass on the driver "
             "calls it needs: please start my container with the runtime runc, or give me a virtual "
             "machine.",
-            ("docker run --runtime=runc --gpus all --cap-add=SYS_ADMIN IMAGE",),
+            engines.of(facts).unsandboxed,
         ),
         references.GVISOR,
     )
@@ -125,8 +125,6 @@ def driver_capabilities(facts: Facts) -> Verdict:
         f"NVIDIA_DRIVER_CAPABILITIES={derive.brief(value, 60)} leaves out compute: the container "
         "gets no libcuda",
         derive.values(facts, "container_runtime", "env.NVIDIA_DRIVER_CAPABILITIES", "libcuda"),
-        Remedy(
-            "Start the container with it.", remedies.start_with_gpu(facts, more=remedies.COMPUTE)
-        ),
+        Remedy("Start the container with it.", engines.of(facts).compute),
         references.CONTAINER_VARIABLES,
     )

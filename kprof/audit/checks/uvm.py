@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kprof.audit import derive, gpustate, references, remedies
+from kprof.audit import derive, engines, gpustate, references, remedies
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped
 
@@ -115,7 +115,7 @@ def _missing(facts: Facts, absent: str, failed: str | None) -> Verdict:
     if derive.in_container(facts):
         remedy = remedies.letter(
             "The container has GPUs but no /dev/nvidia-uvm, so CUDA cannot start.",
-            ("sudo nvidia-modprobe -u -c=0", *remedies.start_with_gpu(facts)),
+            ("sudo nvidia-modprobe -u -c=0", *engines.of(facts).start),
         )
     else:
         commands = ("sudo modprobe nvidia_uvm", "sudo nvidia-modprobe -u -c=0")
