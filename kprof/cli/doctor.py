@@ -225,9 +225,14 @@ def _seen(settings: Settings) -> Snapshot:
 
 
 def _tell_faults(seen: Snapshot, settings: Settings) -> None:
-    if not settings.quiet:
-        for fault in seen.facts.faults:
-            click.echo(f"Warning: in the snapshot, {one_line(fault)}: not used", err=True)
+    if settings.quiet:
+        return
+    silent = seen.facts.text("errors.python")
+    if silent:
+        told = one_line(silent)[:300]
+        click.echo(f"Warning: {told}; what is installed there is not known", err=True)
+    for fault in seen.facts.faults:
+        click.echo(f"Warning: in the snapshot, {one_line(fault)}: not used", err=True)
 
 
 def _save(seen: Snapshot, settings: Settings) -> None:

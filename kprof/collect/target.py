@@ -16,6 +16,7 @@ from kprof.errors import TargetNotFound
 from kprof.names import one_line
 
 _IMPORT_TIMEOUT_S = 20.0
+_ANSWER_TIMEOUT_S = 4.0  # an interpreter that answers later is left to those who wait for it
 # Looks for the module's outermost package only: finding a submodule would import the package,
 # and importing torch to see that it exists takes seconds.
 _FIND_MODULE = (
@@ -114,7 +115,7 @@ def check_python(name: str) -> None:
     try:
         done = process.run(
             [name, "-c", _SAY_VERSION],
-            timeout_s=_IMPORT_TIMEOUT_S,
+            timeout_s=_ANSWER_TIMEOUT_S,
             max_output_bytes=process.SHORT_OUTPUT_BYTES,
         )
     except OSError as error:

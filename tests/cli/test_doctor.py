@@ -309,6 +309,24 @@ def test_it_looks_at_this_machine_and_says_with_which_python() -> None:
     assert doctor("-q").stderr == ""
 
 
+@pytest.mark.parametrize(
+    ("code", "said"), [("exec sleep 60", "did not answer in time"), ("exec yes", "without end")]
+)
+def test_an_interpreter_that_does_not_answer_is_said_without_verbose(
+    tmp_path: Path, code: str, said: str
+) -> None:
+    python = tmp_path / "python"
+    python.write_text(f"#!/bin/sh\n[ $1 != -c ] || exec echo kprof-python-3\n{code}\n")
+    python.chmod(0o755)
+    start = time.monotonic()
+    done = doctor("--python", python)
+    assert time.monotonic() - start < 20
+    assert done.returncode in (0, 1)
+    [warning] = [line for line in done.stderr.splitlines() if line.startswith("Warning: ")]
+    assert said in warning
+    assert warning.endswith("what is installed there is not known")
+
+
 def test_it_loads_nothing_heavy() -> None:
     for args in ("[]", "['--json']", f"['--from', {str(BROKEN)!r}, '--html', '/dev/null']"):
         code = (

@@ -137,7 +137,7 @@ def test_what_is_no_python(text: str, said: str) -> None:
 
 
 def test_a_python_that_is_too_slow_is_left_to_the_audit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kprof.collect.target._IMPORT_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("kprof.collect.target._ANSWER_TIMEOUT_S", 0.2)
     check_python(str(executable("slow", "#!/bin/sh\nsleep 30\n").absolute()))
 
 
