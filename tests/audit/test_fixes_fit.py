@@ -79,3 +79,57 @@ def test_the_home_directory_in_a_library_path_is_expanded() -> None:
         ["/bin/sh", "-c", script], capture_output=True, text=True, check=True, env={"HOME": "/h o"}
     )
     assert said.stdout == "/h o/my lib:/opt/$(reboot):/h o"
+
+
+PIP = "/v/bin/python -m pip install --force-reinstall"
+CU126 = "https://download.pytorch.org/whl/cu126"
+
+
+@pytest.mark.parametrize(
+    ("said", "commands"),
+    [
+        ("OSError: /lib/libc.so.6: version `GLIBC_2.28' not found", ()),
+        ("Illegal instruction (core dumped)", ()),
+        ("ImportError: cannot allocate memory in static TLS block", ()),
+        ("ImportError: libmpi.so.40: cannot open shared object file", ()),
+        ("A module that was compiled using NumPy 1.x cannot be run in NumPy 2.0",
+         ("/v/bin/python -m pip install 'numpy<2'",)),
+        ("ImportError: libtorch_cpu.so: undefined symbol: iJIT_NotifyEvent",
+         ("conda install -y 'mkl<2024.1'",)),
+        ("ImportError: libcudnn.so.9: cannot open shared object file",
+         (f"{PIP} torch==2.7.0 --index-url {CU126}",)),
+        ("ImportError: libcusparse.so.12: undefined symbol: __nvJitLinkComplete_12_4",
+         ("unset LD_LIBRARY_PATH", f"{PIP} torch==2.7.0 --index-url {CU126}")),
+        ("ImportError: libstdc++.so.6: version `GLIBCXX_3.4.30' not found",
+         ("unset LD_LIBRARY_PATH",)),
+        ("something new", (f"{PIP} torch==2.7.0 --index-url {CU126}",)),
+    ],
+)  # fmt: skip
+def test_a_failed_import_gets_the_commands_of_its_cause(
+    said: str, commands: tuple[str, ...]
+) -> None:
+    assert reinstalled(said) == commands
+
+
+def reinstalled(said: str, version: str = "2.7.0+cu126", **python: str) -> tuple[str, ...]:
+    facts = machine(
+        torch={"version": version, "import_error": said},
+        python={"executable": "/v/bin/python", **python}, env={"LD_LIBRARY_PATH": "/opt/lib"},
+    )  # fmt: skip
+    remedy = judged("torch.import_error", facts).remedy
+    assert remedy is not None
+    return remedy.commands
+
+
+def test_a_file_that_hides_torch_is_shown_and_torch_left_alone() -> None:
+    (look,) = reinstalled("AttributeError: partially initialized module 'torch' has no attribute")
+    assert "find_spec" in look
+
+
+def test_the_same_build_is_installed_once_more() -> None:
+    lost = "ImportError: libc10.so: cannot open shared object file"
+    assert reinstalled(lost, "2.7.0", environment="conda") == (
+        "conda install -y --force-reinstall pytorch",
+    )
+    cpu = f"{PIP} torch==2.7.0 --index-url https://download.pytorch.org/whl/cpu"
+    assert reinstalled(lost, "2.7.0+cpu") == (cpu,)
