@@ -21,7 +21,7 @@ PROBES = frozenset(
         "job",
     }
 )  # fmt: skip
-BUDGET_S = 0.8
+BUDGET_S = 0.75
 
 
 def preflight(machine: Machine, ncu: Ncu | None = None) -> Audit:

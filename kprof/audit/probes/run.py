@@ -24,8 +24,9 @@ LIMIT_S = 6.0
 # How long torch may take to load its libraries, from the start. A whole import takes 3 s and more
 # where there is a GPU, and the audit shall take less than half of that.
 LOAD_S = 1.2
-# A probe whose program was ended may still tell what it learned until then.
-_GRACE_S = 0.25
+# A probe whose program was ended may still tell what it learned until then: for so long, and for
+# no more than this part of the time for all, which a preflight has little of.
+_GRACE_S, _GRACE_PART = 0.25, 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +106,7 @@ def probe(
 def run(chosen: Sequence[Task], machine: Machine, budget_s: float) -> dict[str, Any]:
     """Run probes side by side and merge what they tell; see :func:`probe`."""
     start = time.monotonic()
+    grace_s = min(_GRACE_S, _GRACE_PART * budget_s)
     shared = Shared(machine.runner).run
     running: list[tuple[Task, float, Future[dict[str, Any]]]] = []
     facts: dict[str, Any] = {}
@@ -115,7 +117,7 @@ def run(chosen: Sequence[Task], machine: Machine, budget_s: float) -> dict[str, 
             patience_s = deadline - time.monotonic()
             running.append((task, deadline, in_thread(_call(task.probe, seen), patience_s)))
         for task, deadline, future in reversed(running):
-            merge(facts, _outcome(task, future, deadline, start))
+            merge(facts, _outcome(task, future, deadline - start, deadline + grace_s))
     except BaseException:  # Ctrl-C: nothing may stay behind
         process.end_all()
         raise
@@ -145,13 +147,13 @@ def _call(probe: Probe, machine: Machine) -> Any:
 
 
 def _outcome(
-    task: Task, future: Future[dict[str, Any]], deadline: float, start: float
+    task: Task, future: Future[dict[str, Any]], limit_s: float, last: float
 ) -> Mapping[str, Any]:
-    wait([future], timeout=max(0.0, deadline + _GRACE_S - time.monotonic()))
+    wait([future], timeout=max(0.0, last - time.monotonic()))
     if not future.done():
         if task.late is not None:
             return task.late
-        return _error(task, f"no answer within {deadline - start:.1f} s")
+        return _error(task, f"no answer within {limit_s:.1f} s")
     error = future.exception()
     if error is not None:
         return _error(task, _told(error))
