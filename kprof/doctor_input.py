@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -88,7 +89,12 @@ def read(file: BinaryIO, name: str) -> Snapshot:
     if not data.strip():
         raise BadSnapshot(f"{name} is empty", hint=_HINT)
     try:
-        facts = parse(data.decode("utf-8-sig"), path=name)
+        facts = parse(data.decode(_encoding(data)), path=name)
     except UnicodeDecodeError as error:
         raise BadSnapshot(f"{name} is no text", hint=_HINT) from error
     return Snapshot(facts, facts.raw())
+
+
+def _encoding(data: bytes) -> str:
+    # Windows PowerShell writes what is sent to a file in UTF-16, with a mark in front.
+    return "utf-16" if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) else "utf-8-sig"

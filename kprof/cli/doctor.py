@@ -64,10 +64,21 @@ class Settings:
     help="Print which versions work together, and where this machine stands.",
 )
 @click.option(
-    "--from", "source", metavar="FILE", help="Audit a saved snapshot instead (- for stdin)."
+    "--from",
+    "source",
+    callback=options.path_name,
+    metavar="FILE",
+    help="Audit a saved snapshot instead (- for stdin).",
 )
-@click.option("--save", metavar="FILE", help="Write what the probes saw, redacted (- for stdout).")
-@click.option("--html", "page", metavar="FILE", help="Write the page too.")
+@click.option(
+    "--save",
+    callback=options.path_name,
+    metavar="FILE",
+    help="Write what the probes saw, redacted (- for stdout).",
+)
+@click.option(
+    "--html", "page", callback=options.path_name, metavar="FILE", help="Write the page too."
+)
 @click.option("--json", "as_json", is_flag=True, help="The same as --format json.")
 @options.apply(
     options.output,

@@ -57,9 +57,20 @@ def _pattern(
         raise click.BadParameter(f"{value!r} is not a regular expression: {error}") from error
 
 
+def path_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """Refuse an empty name, which would stand for the current folder: a variable was not set."""
+    if value is not None and not value.strip():
+        raise click.BadParameter("the name is empty")
+    return value
+
+
 formats = formats_of(FORMATS)
 output = click.option(
-    "-o", "--output", metavar="PATH", help="File (its suffix picks the format) or directory."
+    "-o",
+    "--output",
+    callback=path_name,
+    metavar="PATH",
+    help="File (its suffix picks the format) or directory.",
 )
 force = click.option("--force", is_flag=True, help="Overwrite what -o names.")
 open_page = click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")

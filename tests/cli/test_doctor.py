@@ -251,6 +251,10 @@ def test_the_matrix_says_where_the_machine_stands() -> None:
         (["--from", str(BROKEN), "-o", "a.html", "--html", "a.html"], "two outputs would be"),
         (["--from", str(BROKEN), "-o", "d/", "--html", "d/doctor.html"], "the folder d does not"),
         (["words"], "unexpected extra argument"),
+        (["--save", ""], "'--save': the name is empty"),
+        (["--from", " "], "'--from': the name is empty"),
+        (["--from", str(BROKEN), "--html", ""], "'--html': the name is empty"),
+        (["--from", str(BROKEN), "-o", ""], "'--output': the name is empty"),
     ],
 )
 def test_what_cannot_be_done_is_status_2(

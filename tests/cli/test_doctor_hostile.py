@@ -6,6 +6,7 @@ nothing in it reaches a terminal or a page as anything but text.
 
 from __future__ import annotations
 
+import codecs
 import json
 import random
 from collections.abc import Callable, Iterator
@@ -123,7 +124,14 @@ def test_a_snapshot_has_an_end(
 
 def test_windows_editors_may_have_had_it(audit: Callable[..., Result]) -> None:
     text = SCENARIOS[0].read_text()
-    assert audit(b"\xef\xbb\xbf" + text.replace("\n", "\r\n").encode()).exit_code in {0, 1}
+    plain = audit(text)
+    assert plain.exit_code in {0, 1}
+    text = text.replace("\n", "\r\n")
+    utf16 = codecs.BOM_UTF16_LE + text.encode("utf-16-le")
+    utf16_be = codecs.BOM_UTF16_BE + text.encode("utf-16-be")
+    for content in (codecs.BOM_UTF8 + text.encode(), utf16, utf16_be):
+        assert audit(content).stdout == plain.stdout
+    assert "is no text" in audit(utf16[:-1]).stderr
 
 
 @pytest.mark.parametrize("facts", [{}, {"driver": [1]}, {"gpus": 5, "os": "linux"}])
