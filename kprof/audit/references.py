@@ -64,7 +64,6 @@ GVISOR = (
     "gVisor, report of Nsight Compute in the sandbox <https://github.com/google/gvisor/issues/14146> "
     "[third-party]"
 )
-MPS = "NVIDIA MPS <https://docs.nvidia.com/deploy/mps/index.html> [nvidia-doc]"
 VGPU = (
     "NVIDIA virtual GPU client licensing "
     "<https://docs.nvidia.com/vgpu/latest/grid-licensing-user-guide/index.html> [nvidia-doc]"

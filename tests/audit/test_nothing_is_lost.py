@@ -111,3 +111,17 @@ def test_the_only_instance_need_not_be_named() -> None:
     two = machine(gpus=[{**one, "mig_devices": [{}, {}]}], libcuda=FINDS_ONE)
     assert judged("gpu.mig_selection", two).status == "warning"
     assert errors(facts) == []
+
+
+def test_mps_is_reported_once() -> None:
+    facts = machine(gpus=[A100], services={"mps": "running"}, driver=driver("570.195.03", "12.8"))
+    found = [one for one in ("system.mps", "ncu.mps") if judged(one, facts).status == "warning"]
+    assert found == ["ncu.mps"]
+
+
+def test_a_daemon_that_was_started_is_not_left_aside() -> None:
+    remedy = advised("system.mps", machine(log="MPS client failed to connect to the MPS server"))
+    assert [way.commands for way in each(remedy)] == [
+        ("nvidia-cuda-mps-control -d",),
+        ("unset CUDA_MPS_PIPE_DIRECTORY",),
+    ]

@@ -118,13 +118,7 @@ def mps(facts: Facts) -> Verdict:
     line = gpustate.error_logged(facts, 805, _NO_MPS)
     if line is None:
         if facts.text("services.mps") == "running":
-            return Verdict(
-                "warning",
-                "MPS is running: counters of programs that share the GPU through it mean nothing",
-                derive.values(facts, "services"),
-                Remedy("Stop it while you profile.", ("echo quit | nvidia-cuda-mps-control",)),
-                references.MPS,
-            )
+            return ok("MPS is running, and no program missed it; see ncu.mps for profiling")
         if facts.sub("services") is None:
             raise Unknown("services.mps")
         return ok("MPS is not running")
@@ -133,8 +127,9 @@ def mps(facts: Facts) -> Verdict:
         "CUDA cannot reach the MPS daemon",
         (*derive.values(facts, "env.CUDA_MPS_PIPE_DIRECTORY", "services"), line),
         Remedy(
-            "Start the daemon as the user that it serves, or go without MPS.",
-            ("nvidia-cuda-mps-control -d", "unset CUDA_MPS_PIPE_DIRECTORY"),
+            "Start the daemon as the user that it serves.",
+            ("nvidia-cuda-mps-control -d",),
+            alternatives=(Remedy("Go without MPS.", ("unset CUDA_MPS_PIPE_DIRECTORY",)),),
         ),
         references.cuda_error(805),
     )
