@@ -59,8 +59,7 @@ def _listed(facts: Facts) -> Iterator[Device]:
 
 
 def _on_the_bus(facts: Facts) -> Iterator[Device]:
-    for line in (facts.texts("lspci_gpus") or ())[:256]:
-        name = line[:200]
+    for name in derive.own_bus(facts) or ():
         capability = matrix.capability_of_name(name)
         if capability is not None:
             yield Device(derive.brief(name, 60), capability, matrix.chip_of_name(name))

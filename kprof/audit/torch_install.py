@@ -44,10 +44,10 @@ def install_torch(facts: Facts) -> Remedy:
         f"{_what_it_must_fit(facts)}.{_another_build(facts, found)}{_in_image(facts)}",
         (install_command(facts, variant, release),),
     )
-    return _in_place_of_condas(facts, remedy) if _is_condas(facts) else remedy
+    return _in_place_of_condas(facts, remedy) if is_condas(facts) else remedy
 
 
-def _is_condas(facts: Facts) -> bool:
+def is_condas(facts: Facts) -> bool:
     """Say whether conda installed torch: its builds carry no label, PyTorch's own do."""
     version = facts.text("torch.version") or "+"
     return facts.text("python.environment") == "conda" and "+" not in version
@@ -95,6 +95,20 @@ def install_command(facts: Facts, variant: str, release: str | None = None) -> s
     beside = [name for name in _COMPANIONS if facts.text(f"packages.{name}")]
     words = [shlex.quote(torch), *beside, "--index-url", matrix.index_url(variant)]
     return f"{remedies.python(facts)} -m pip install --force-reinstall {' '.join(words)}"
+
+
+def same_build(facts: Facts) -> tuple[str, ...]:
+    """Return the command that installs once more the build that is there, as it came."""
+    if is_condas(facts):
+        return ("conda install -y --force-reinstall pytorch",)
+    known = matrix.torch_release(facts.text("torch.version") or "")
+    cuda, release = derive.torch_cuda(facts), known.version if known else None
+    if cuda:
+        return (install_command(facts, f"cu{cuda[0]}{cuda[1]}", release),)
+    torch = shlex.quote(f"torch=={release}") if release else "torch"
+    cpu = "+cpu" in (facts.text("torch.version") or "")
+    index = f" --index-url {matrix.index_url('cpu')}" if cpu else ""
+    return (f"{remedies.python(facts)} -m pip install --force-reinstall {torch}{index}",)
 
 
 def fitting(facts: Facts) -> tuple[str, str] | None:

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from kprof.audit.devices import devices
+from kprof.audit.facts import Facts
 from kprof.audit.verdict import Remedy
 from tests.audit.snapshots import A100, RTX_4090, driver, errors, gpu, judged, machine
 
@@ -63,6 +65,11 @@ def test_the_gpu_that_the_host_keeps_decides_about_the_driver() -> None:
         driver={"module_version": None, "modules_loaded": []}, libcuda=None,
     )  # fmt: skip
     assert "open" in advised("driver.missing", facts).text
+
+
+def test_software_is_chosen_for_the_gpus_that_the_host_keeps() -> None:
+    facts = machine(lspci_gpus=[PASCAL, BLACKWELL], pci_drivers=["vfio-pci", "nvidia"])
+    assert [one.capability for one in devices(Facts(facts))] == [(12, 0)]
 
 
 def test_a_gpu_of_a_virtual_machine_alone_is_missing() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from kprof.audit import derive, matrix, remedies
+from kprof.audit import derive, matrix, torch_install
 from kprof.audit.coverage import label
 from kprof.audit.facts import Facts, Unknown
 from kprof.audit.references import rule
@@ -53,7 +53,6 @@ def _wrong(
     facts: Facts, status: str, message: str, libraries: list[derive.Library], line: str | None
 ) -> Verdict:
     directories = [str(PurePosixPath(one.path).parent) for one in libraries]
-    reinstall = f"{remedies.python(facts)} -m pip install --force-reinstall torch"
     return Verdict(
         "error" if status == "error" else "warning",
         message,
@@ -66,7 +65,7 @@ def _wrong(
         or Remedy(
             "Keep other copies of NCCL out of LD_LIBRARY_PATH and LD_PRELOAD, and install torch "
             "with the NCCL it pins",
-            (reinstall,),
+            torch_install.same_build(facts),
         ),
         rule("nccl_collision"),
     )

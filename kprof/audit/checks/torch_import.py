@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from kprof.audit import derive, matrix, remedies, torch_install
+from kprof.audit import derive, remedies, torch_install
 from kprof.audit.facts import Facts
 from kprof.audit.verdict import Remedy, Verdict, check, ok, skipped, unknown
 
@@ -36,7 +36,7 @@ def _who_hides_it(facts: Facts) -> tuple[str, ...]:
 
 
 def _pin_numpy(facts: Facts) -> tuple[str, ...]:
-    if _is_condas(facts):
+    if torch_install.is_condas(facts):
         return ("conda install -y 'numpy<2'",)
     return (f"{remedies.python(facts)} -m pip install 'numpy<2'",)
 
@@ -45,30 +45,10 @@ def _pin_mkl(_facts: Facts) -> tuple[str, ...]:
     return ("conda install -y 'mkl<2024.1'",)
 
 
-def _is_condas(facts: Facts) -> bool:
-    """Say whether conda brought torch: its builds carry no label, PyTorch's own do."""
-    version = facts.text("torch.version") or "+"
-    return facts.text("python.environment") == "conda" and "+" not in version
-
-
-def _reinstall(facts: Facts) -> tuple[str, ...]:
-    """Return how to install the same build once more."""
-    if _is_condas(facts):
-        return ("conda install -y --force-reinstall pytorch",)
-    known = matrix.torch_release(facts.text("torch.version") or "")
-    cuda, release = derive.torch_cuda(facts), known.version if known else None
-    if cuda:
-        return (torch_install.install_command(facts, f"cu{cuda[0]}{cuda[1]}", release),)
-    torch = shlex.quote(f"torch=={release}") if release else "torch"
-    cpu = "+cpu" in (facts.text("torch.version") or "")
-    index = f" --index-url {matrix.index_url('cpu')}" if cpu else ""
-    return (f"{remedies.python(facts)} -m pip install --force-reinstall {torch}{index}",)
-
-
 def _afresh(facts: Facts) -> tuple[str, ...]:
     """Return how to install the same build once more, and start without other libraries."""
     unset = ("unset LD_LIBRARY_PATH",) if derive.library_path(facts) else ()
-    return (*unset, *_reinstall(facts))
+    return (*unset, *torch_install.same_build(facts))
 
 
 # What torch's wheels bring along; other libraries are the system's.
@@ -76,7 +56,7 @@ _BROUGHT = (
     r"lib(?:cudnn|nccl|cupti|cublas|cudart|cusparse|cusolver|cufft|curand|nvrtc|nvJitLink|nvshmem"
     r"|nvToolsExt|cufile|torch|c10|caffe2|shm|gomp-)[\w.-]{0,60}"
 )
-_UNKNOWN = _Failure("", "", "Reinstall torch with its dependencies", _reinstall)
+_UNKNOWN = _Failure("", "", "Reinstall torch with its dependencies", torch_install.same_build)
 _FAILURES = (
     _Failure(
         r"GLIBCXX_\d|CXXABI_\d",
@@ -135,7 +115,7 @@ _FAILURES = (
         rf"{_BROUGHT}: cannot open shared object",
         "a library that torch needs is not there",
         "Reinstall torch with its dependencies",
-        _reinstall,
+        torch_install.same_build,
     ),
     _Failure(
         r"cannot open shared object",
