@@ -9,6 +9,9 @@ from kprof.evidence import places
 from kprof.model import Kernel, StallReason, StallTree
 from kprof.stalls import MIN_SAMPLES, amounts, samples_at
 
+# Of a reason that is rarer nobody asks where. kprof's own.
+LEAST_SHARE = 0.02
+
 
 def stall_tree(kernel: Kernel) -> StallTree | None:
     """Return all that is known of why warps did not issue, None without any stall data.
@@ -77,7 +80,9 @@ def _reasons(
             reason,
             amount,
             amount / total,
-            places(kernel, samples_at(kernel, reason)) if places_known else (),
+            places(kernel, samples_at(kernel, reason))
+            if places_known and amount >= LEAST_SHARE * total
+            else (),
         )
         for reason, amount in ranked
     )

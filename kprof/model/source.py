@@ -108,7 +108,8 @@ class StallReason:
         reason: ncu's name, e.g. ``long_scoreboard``.
         amount: in the unit of the tree.
         share: of all stalls, 0..1.
-        lines: where, strongest first; shares are of this reason's amount.
+        lines: where, strongest first; shares are of this reason's amount. None for a reason of
+            less than 2 % of all stalls.
     """
 
     reason: str

@@ -4,8 +4,8 @@ The library takes a whole module apart to describe one instruction: 25 to 80 ms 
 kernel of torch, where everything else about that kernel takes 8 ms, and 0.04 ms for every further
 instruction. So launches of one function share one disassembly, functions that waste memory
 accesses and those with most GPU time go first, and a budget in bytes of device code (not in
-seconds: two readings of a file must be equal) ends it. What it buys is the whole function, or, of
-one that is very large, its instructions with counters and what leads up to those that wait.
+seconds: two readings of a file must be equal) ends it. It buys the vital instructions of as many
+functions as it can, and then the rest of the first of them.
 """
 
 from __future__ import annotations
@@ -15,31 +15,23 @@ import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from kprof.model.profile import Code, Instruction, Kernel
 from kprof.reader.instructions import Executions
 from kprof.reader.library import Action
+from kprof.reader.vital import vital
 
-# About 0.3 s of the library's time: five of torch's larger functions, or every kernel of most
+# About 0.1 s of the library's time: three of torch's larger functions, or every kernel of most
 # programs of one's own.
-BUDGET_BYTES = 24 << 20
+BUDGET_BYTES = 8 << 20
 # Printing one instruction costs as much as this much more of a module (measured).
 _INSTRUCTION_BYTES = 3 << 10
-# No function takes more than this share of the budget as a whole.
-_WHOLE = 0.25
 # Bytes of an instruction on every GPU that ncu supports (compute capability 7.0 and later).
 _STEP = 16
 # Instructions without executions in a row that still belong to a function: never reached, or a
 # kind that is not counted.
 _LONGEST_GAP = 64
-# Instructions to describe before one that waits for data, in a function too large to describe.
-_UPSTREAM = 96
-_WAITERS = 4
-_SCOREBOARDS = tuple(
-    f"smsp__pcsamp_warps_issue_stalled_{kind}_scoreboard{form}"
-    for kind in ("long", "short")
-    for form in ("_not_issued", "")
-)
 # From this share of needless accesses on, a reader wants to see where they are.
 _WASTEFUL = 0.1
 
@@ -118,27 +110,23 @@ class Function:
     @property
     def whole(self) -> set[int]:
         """Every instruction of the function, as far as executions show it."""
-        keys = set(self.counted)
-        for listing in self.launches:
-            pcs = listing.executed.pcs if listing.executed else ()
-            for pc, following in zip(pcs, [*pcs[1:], *pcs[-1:]], strict=True):
-                near = following - pc <= _LONGEST_GAP * _STEP
-                gap = range(pc, following if near else pc, _STEP)
-                keys.update(map(listing.key, (pc, *gap)))
+        keys = self.counted
+        # Which instructions ncu counts follows from the code, so one launch stands for all.
+        executed, start = self.leader.executed, self.leader.starts[0]
+        pcs = executed.pcs if executed else ()
+        keys.update(pc - start for pc in pcs)
+        for pc, following in pairwise(pcs):
+            if _STEP < following - pc <= _LONGEST_GAP * _STEP:
+                keys.update(range(pc - start + _STEP, following - start, _STEP))
         return keys
 
     @property
-    def upstream(self) -> set[int]:
-        """The instructions with counters, and what lies before those that wait for data."""
-        samples: dict[int, float] = {}
-        for listing in self.launches:
-            for pc, row in listing.rows.items():
-                waits = sum(row.get(name, 0.0) for name in _SCOREBOARDS)
-                samples[listing.key(pc)] = samples.get(listing.key(pc), 0.0) + waits
-        hottest = sorted((key for key in samples if samples[key]), key=lambda k: (-samples[k], k))
-        before = (range(k - _UPSTREAM * _STEP, k, _STEP) for k in hottest[:_WAITERS])
-        whole = self.whole
-        return {*samples, *(key for span in before for key in span if key in whole)}
+    def vital(self) -> set[int]:
+        """The instructions to print where not all can be."""
+        rows = [
+            {listing.key(pc): row for pc, row in listing.rows.items()} for listing in self.launches
+        ]
+        return vital(rows, self.whole)
 
 
 def functions(listings: Iterable[Listing]) -> list[Function]:
@@ -180,6 +168,41 @@ def _total(rows: Sequence[_Row], name: str) -> float:
 Choice = tuple[Function, frozenset[int]]
 
 
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to describe, without the counters: this goes to another process.
+
+    Attributes:
+        index: the kernel through which the function is disassembled.
+        starts: start addresses of its functions.
+        keys: its instructions by :meth:`Listing.key`, ascending.
+        printed: those to print.
+        launches: the kernels that share the function.
+        whole: whether executions were measured, and ``keys`` is the function.
+    """
+
+    index: int
+    starts: tuple[int, ...]
+    keys: Sequence[int]
+    printed: frozenset[int]
+    launches: tuple[int, ...]
+    whole: bool
+
+
+def order(choice: Choice) -> Order:
+    """Return a choice as an order."""
+    function, printed = choice
+    leader = function.leader
+    return Order(
+        index=leader.index,
+        starts=leader.starts,
+        keys=array("q", sorted(function.whole)),
+        printed=printed,
+        launches=tuple(listing.index for listing in function.launches),
+        whole=leader.executed is not None,
+    )
+
+
 def affordable(ranked: Iterable[Function], *, budget: int, module_bytes: int) -> list[Choice]:
     """Return the first functions whose disassembly fits the budget, and what to print of them.
 
@@ -189,27 +212,36 @@ def affordable(ranked: Iterable[Function], *, budget: int, module_bytes: int) ->
         module_bytes: bytes of one function's module.
     """
     chosen: list[Choice] = []
-    largest = _WHOLE * budget
     for function in ranked:
-        keys = function.whole
-        if len(keys) * _INSTRUCTION_BYTES > min(largest, budget - module_bytes):
-            keys = function.upstream
-        budget -= module_bytes + _INSTRUCTION_BYTES * len(keys)
-        if budget < 0:
+        keys = function.vital
+        cost = module_bytes + _INSTRUCTION_BYTES * len(keys)
+        if cost > budget:
             break
+        budget -= cost
         chosen.append((function, frozenset(keys)))
-    return chosen
+    return _completed(chosen, budget)
 
 
-def describe(action: Action, choice: Choice) -> Described:
+def _completed(chosen: Iterable[Choice], budget: int) -> list[Choice]:
+    """Spend what is left on whole functions."""
+    completed: list[Choice] = []
+    for function, keys in chosen:
+        whole = frozenset(function.whole)
+        more = _INSTRUCTION_BYTES * len(whole - keys)
+        affords = more <= budget
+        budget -= more if affords else 0
+        completed.append((function, whole if affords else keys))
+    return completed
+
+
+def describe(action: Action, wanted: Order) -> Described:
     """Return what the library knows about a function's instructions."""
-    function, printed = choice
-    leader = function.leader
+    frame = Listing(wanted.index, (), 0.0, wanted.starts, {})
     places = {
-        key: _place(action, leader, leader.starts[0] + key, printed=key in printed)
-        for key in sorted(function.whole)
+        key: _place(action, frame, wanted.starts[0] + key, printed=key in wanted.printed)
+        for key in wanted.keys
     }
-    return Described(places, tuple(places.values()) if leader.executed is not None else ())
+    return Described(places, tuple(places.values()) if wanted.whole else ())
 
 
 def _place(action: Action, listing: Listing, pc: int, *, printed: bool) -> Code:
@@ -274,7 +306,7 @@ def _instructions(listing: Listing, places: Mapping[int, Code]) -> tuple[Instruc
             sass=place.sass if place else "",
             file=place.file if place else None,
             line=place.line if place else None,
-            values=dict(listing.rows[pc]),
+            values=listing.rows[pc],
             function=listing.part(pc),
         )
         for pc, place in described

@@ -115,7 +115,7 @@ def _duration(metrics: Mapping[str, float]) -> float | None:
 
 def _listing(action: Action, kernel: Kernel, names: Sequence[str]) -> Listing | None:
     columns = Columns(action, names)
-    executed = executions(columns)
+    executed = executions(columns, kernel.metrics)
     rows = counters(columns, names, kernel.metrics, executed)
     if not rows:
         return None

@@ -59,6 +59,8 @@ class Forks:
                 position = waiting.pop(0)
                 running[self._start(tasks[position], position)] = position
             pid, status = os.wait()
+            if pid not in running:  # not one of ours; whoever started it finds it gone
+                continue
             position = running.pop(pid)
             results[position] = self._result(position, os.waitstatus_to_exitcode(status))
         if Death(NO_SPACE) in results.values():
@@ -73,7 +75,7 @@ class Forks:
         status = 1
         try:
             die_with_parent(parent)
-            status = _attempt(task, self._file(position))
+            status = attempt(task, self._file(position))
         finally:  # whatever happens, the child must not go on as if it were its parent
             os._exit(status)
 
@@ -89,7 +91,8 @@ class Forks:
         return result
 
 
-def _attempt(task: Callable[[], object], file: Path) -> int:
+def attempt(task: Callable[[], object], file: Path) -> int:
+    """Write what a task returns into a file as a pickle, and return the exit status."""
     try:
         file.write_bytes(pickle.dumps(task(), pickle.HIGHEST_PROTOCOL))
     except MemoryError:

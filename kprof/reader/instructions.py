@@ -21,6 +21,7 @@ MEMORY = (
 )
 SAMPLES = "smsp__pcsamp_sample_count"
 EXECUTED, THREADS = "inst_executed", "thread_inst_executed"
+WARP = 32
 _STALLED = "smsp__pcsamp_warps_issue_stalled_"
 _NOT_ISSUED = "_not_issued"
 # `selected` is an instruction that issues and `not_selected` one that could: nobody waits.
@@ -76,11 +77,19 @@ class Columns:
         return self._pcs[key]
 
 
-def executions(columns: Columns) -> Executions | None:
-    """Return how often every instruction ran, None where that was not measured."""
-    warps, threads = columns.read(EXECUTED), columns.read(THREADS)
+def executions(columns: Columns, totals: Mapping[str, float]) -> Executions | None:
+    """Return how often every instruction ran, None where that was not measured.
+
+    Args:
+        columns: the kernel's.
+        totals: its scalar metrics.
+    """
+    warps = columns.read(EXECUTED)
     if warps is None:
         return None
+    if WARP * totals.get(EXECUTED, -1.0) == totals.get(THREADS):  # then it is so everywhere
+        return Executions(*warps, array("d", (WARP * ran for ran in warps[1])))
+    threads = columns.read(THREADS)
     same = threads is not None and threads[0] == warps[0]
     return Executions(*warps, threads[1] if threads is not None and same else array("d"))
 
@@ -101,10 +110,9 @@ def counters(
     """
     rows: dict[int, dict[str, float]] = {}
     for name in (*MEMORY, *_stalls(names, totals), SAMPLES):
-        column = columns.read(name)
-        for pc, value in zip(*column, strict=True) if column else ():
-            if value:
-                rows.setdefault(pc, {})[name] = value
+        pcs, values = columns.read(name) or ((), ())
+        for position in [at for at, value in enumerate(values) if value]:
+            rows.setdefault(pcs[position], {})[name] = values[position]
     if executed is not None:
         _note(rows, EXECUTED, executed.pcs, executed.warps)
         if executed.threads:

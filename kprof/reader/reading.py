@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import hashlib
 import os
 import pickle
@@ -164,12 +165,24 @@ def _read(path: Path, job: Job, timeout_s: float) -> Outcome:
         cwd=Path(job.output).parent,  # `-m` puts it on the import path: nothing else is there
     )
     _check(path, completed, timeout_s)
-    outcome: Outcome = pickle.loads(Path(job.output).read_bytes())  # noqa: S301 - own child
+    outcome = _outcome(Path(job.output))
     if not outcome.ranges or not outcome.actions:
         raise UnreadableReport(f"{shown(path)}: holds no kernels that can be read", hint=_CORRUPT)
     if not any(part.kernels for part in outcome.parts):
         cause = assemble.death(outcome.lost[0].status) if outcome.lost else "no kernel is complete"
         raise UnreadableReport(f"{shown(path)}: cannot be read: {cause}", hint=_CORRUPT)
+    return outcome
+
+
+def _outcome(file: Path) -> Outcome:
+    """Read what the worker wrote, which holds a hundred thousand objects and no cycles."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        outcome: Outcome = pickle.loads(file.read_bytes())  # noqa: S301 - our own child's
+    finally:
+        if collecting:
+            gc.enable()
     return outcome
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,17 +10,20 @@ from pathlib import Path
 from typing import Any
 
 from kprof.model.profile import Kernel
+from kprof.reader.describer import Describer
 from kprof.reader.disassembly import (
-    Choice,
     Described,
     Listing,
+    Order,
     affordable,
     describe,
     finished,
     functions,
+    order,
 )
 from kprof.reader.extract import Extractor
 from kprof.reader.forks import Death, Forks
+from kprof.reader.instructions import EXECUTED
 from kprof.reader.job import Job, Lost, Outcome, Part
 from kprof.reader.library import Action
 
@@ -47,15 +51,36 @@ class Slices:
     def read(self) -> Outcome:
         """Read everything, then describe the most interesting instructions."""
         total = sum(self._counts)
+        describer = self._describer(total)
         parts, lost = self._read_all(total)
         chosen = affordable(
             functions(listing for part in parts for listing in part.listings),
             budget=self._job.disassemble_bytes,
             module_bytes=self._job.module_bytes,
         )
-        places, undescribed = self._describe_all(chosen)
+        places, undescribed = self._described(describer, [order(choice) for choice in chosen])
         finished = tuple(_finished(part, places) for part in parts)
         return Outcome(len(self._ranges), total, finished, lost, undescribed)
+
+    def _described(
+        self, describer: Describer[Sequence[Order], _ByKernel] | None, chosen: Sequence[Order]
+    ) -> tuple[_ByKernel, int]:
+        """Describe in the process that is ready, or, should it have died, in new ones."""
+        found = describer.ask(chosen) if describer else Death(0)
+        return self._describe_all(chosen) if isinstance(found, Death) else (found, 0)
+
+    def _describer(self, total: int) -> Describer[Sequence[Order], _ByKernel] | None:
+        """Start the process that will describe, where there is something to overlap it with."""
+        if not hasattr(os, "fork") or not total or not self._job.disassemble_bytes:
+            return None
+        return Describer(self._folder, self._start_disassembler, self._describe)
+
+    def _start_disassembler(self) -> None:
+        ((_, action),) = self._actions([0])
+        metric = action.metric_by_name(EXECUTED)
+        ids = metric.correlation_ids() if metric and metric.has_correlation_ids() else None
+        if ids is not None:
+            action.sass_by_pc(ids.as_uint64(0))
 
     def _read_all(self, total: int) -> tuple[list[Part], tuple[Lost, ...]]:
         waiting = spans(total, self._job.slice_kernels, self._job.processes)
@@ -117,7 +142,7 @@ class Slices:
                     break
                 rest -= count
 
-    def _describe_all(self, chosen: Sequence[Choice]) -> tuple[_ByKernel, int]:
+    def _describe_all(self, chosen: Sequence[Order]) -> tuple[_ByKernel, int]:
         shares = [chosen[first :: self._job.processes] for first in range(self._job.processes)]
         tasks = [share for share in shares if share]
         forks = Forks(self._folder, self._job.processes)
@@ -131,13 +156,12 @@ class Slices:
                 described.update(result)
         return described, undescribed
 
-    def _describe(self, share: Sequence[Choice]) -> _ByKernel:
+    def _describe(self, share: Sequence[Order]) -> _ByKernel:
         described: _ByKernel = {}
-        for choice in share:
-            function, _ = choice
-            ((_, action),) = self._actions([function.leader.index])
-            found = describe(action, choice)
-            described.update((listing.index, found) for listing in function.launches)
+        for wanted in share:
+            ((_, action),) = self._actions([wanted.index])
+            found = describe(action, wanted)
+            described.update(dict.fromkeys(wanted.launches, found))
         return described
 
 

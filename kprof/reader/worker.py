@@ -9,6 +9,7 @@ that dies takes only its slice along.
 from __future__ import annotations
 
 import errno
+import gc
 import pickle
 import sys
 import traceback
@@ -30,6 +31,7 @@ def main() -> int:
     except Exception:  # noqa: BLE001 - a library that is broken in any way
         traceback.print_exc()
         return NO_LIBRARY
+    gc.disable()  # nothing here forms cycles, and the process ends soon
     try:
         outcome = Slices(job, ncu_report.load_report(job.report)).read()
         Path(job.output).write_bytes(pickle.dumps(outcome, pickle.HIGHEST_PROTOCOL))

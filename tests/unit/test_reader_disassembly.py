@@ -9,10 +9,12 @@ from kprof.reader.disassembly import (
     Described,
     Function,
     Listing,
+    Order,
     affordable,
     describe,
     finished,
     functions,
+    order,
     waste,
 )
 from kprof.reader.instructions import Executions
@@ -39,8 +41,8 @@ def ran(*pcs: int) -> Executions:
     return Executions(pcs, [float(pc) for pc in pcs], [32.0 * pc for pc in pcs])
 
 
-def only(function: Function) -> tuple[Function, frozenset[int]]:
-    return function, frozenset(function.counted)
+def only(function: Function) -> Order:
+    return order((function, frozenset(function.counted)))
 
 
 def test_launches_of_one_function_are_described_together() -> None:
@@ -94,18 +96,11 @@ def test_the_budget_is_spent_in_order() -> None:
     assert chosen(ranked, cost(1) - 1) == []
 
 
-def test_a_function_is_described_as_a_whole_where_that_fits() -> None:
-    whole = Function((listing(0, executed=ran(*range(0x100, 0x200, 16))),))
-    assert chosen([whole], 4 * cost(16)) == [(0, 16)]
-    assert chosen([whole], 3 * cost(16)) == [(0, 1)], "no function takes more than its share"
-
-
-def test_of_a_large_function_what_leads_up_to_a_wait_is_described() -> None:
-    waits = {"smsp__pcsamp_warps_issue_stalled_long_scoreboard_not_issued": 7.0}
-    rows = {0x9000: waits, 0x5000: {SHARED: 1.0}}
-    large = Function((listing(0, rows=rows, executed=ran(*range(0x100, 0x10000, 16))),))
-    ((_, keys),) = affordable([large], budget=cost(200), module_bytes=1000)
-    assert keys == {0x4F00, *range(0x8F00 - 96 * 16, 0x8F10, 16)}
+def test_what_is_left_buys_whole_functions_in_order() -> None:
+    ranked = [Function((listing(at, executed=ran(*range(0x100, 0x200, 16))),)) for at in range(2)]
+    assert chosen(ranked, 2 * cost(16)) == [(0, 16), (1, 16)]
+    assert chosen(ranked, cost(16) + cost(1)) == [(0, 16), (1, 1)]
+    assert chosen(ranked, 2 * cost(1)) == [(0, 1), (1, 1)]
 
 
 def test_instructions_that_did_not_run_belong_to_the_function() -> None:
@@ -155,7 +150,9 @@ def test_text_and_line() -> None:
 def test_the_whole_function_has_its_executions_beside_it() -> None:
     one = listing(0, executed=ran(0x100, 0x110, 0x130))
     function = Function((one,))
-    found = finished(kernel(), one, describe(Action(), (function, frozenset(function.whole))))
+    found = finished(
+        kernel(), one, describe(Action(), order((function, frozenset(function.whole))))
+    )
     assert [(code.pc, code.sass, code.line) for code in found.code] == [
         (0x00, "", None),
         (0x10, "LDS R1, [R2]", 7),

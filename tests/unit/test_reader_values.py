@@ -182,11 +182,11 @@ SAMPLES = "smsp__pcsamp_warps_issue_stalled_{}_not_issued"
 def _instructions(metrics: dict[str, Metric]) -> dict[int, dict[str, float]]:
     totals = {name: metric.value for name, metric in metrics.items()}
     columns = Columns(Action(metrics), list(metrics))
-    return counters(columns, list(metrics), totals, executions(columns))  # type: ignore[arg-type]
+    return counters(columns, list(metrics), totals, executions(columns, {}))  # type: ignore[arg-type]
 
 
 def _executions(metrics: dict[str, Metric]) -> Executions | None:
-    return executions(Columns(Action(metrics), list(metrics)))
+    return executions(Columns(Action(metrics), list(metrics)), {})
 
 
 def test_instructions_with_nothing_to_tell_are_left_out() -> None:
@@ -249,6 +249,14 @@ def test_executions_of_every_instruction() -> None:
         [32, 33],
     ]
     assert _executions({"thread_inst_executed": threads}) is None
+
+
+def test_full_warps_need_no_second_column() -> None:
+    warps = Metric(3, instances=[1, 2], ids=[0x100, 0x110])
+    columns = Columns(Action({"inst_executed": warps}), ["inst_executed"])
+    found = executions(columns, {"inst_executed": 3.0, "thread_inst_executed": 96.0})
+    assert found is not None
+    assert list(found.threads) == [32.0, 64.0]
 
 
 def test_threads_of_other_instructions_are_not_mixed_in() -> None:

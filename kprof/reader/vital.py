@@ -1,0 +1,69 @@
+"""Which instructions of a function have to be printed, where not all can be."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Set
+
+from kprof.reader.instructions import SAMPLES
+
+# The most costly instructions, and those before one that waits for data: kprof's own choice, half
+# a torch kernel's price. A register is rarely loaded further ahead than that.
+_MOST_COSTLY = 48
+_WAITERS = 3
+_UPSTREAM = 48
+_STEP = 16
+_SCOREBOARDS = tuple(
+    f"smsp__pcsamp_warps_issue_stalled_{kind}_scoreboard{form}"
+    for kind in ("long", "short")
+    for form in ("_not_issued", "")
+)
+# Counters that cost, each less its ideal.
+_COSTS = (
+    (SAMPLES, ""),
+    ("memory_l1_wavefronts_shared", "memory_l1_wavefronts_shared_ideal"),
+    ("memory_l2_theoretical_sectors_global", "memory_l2_theoretical_sectors_global_ideal"),
+    ("memory_l2_theoretical_sectors_local", ""),
+)
+
+_Rows = Mapping[int, Mapping[str, float]]
+
+
+def vital(launches: Iterable[_Rows], whole: Set[int]) -> set[int]:
+    """Return the costly instructions, and those that lead up to the hottest waits.
+
+    Args:
+        launches: counters by instruction, of every launch of the function.
+        whole: every instruction there is.
+    """
+    rows = _summed(launches)
+    costly = _heaviest(dict.fromkeys(rows, 0.0) | _costs(rows), _MOST_COSTLY)
+    waits = {key: sum(row.get(name, 0.0) for name in _SCOREBOARDS) for key, row in rows.items()}
+    hottest = _heaviest({key: amount for key, amount in waits.items() if amount}, _WAITERS)
+    before = (range(key - _UPSTREAM * _STEP, key, _STEP) for key in hottest)
+    return {*costly, *hottest, *(key for span in before for key in span if key in whole)}
+
+
+def _summed(launches: Iterable[_Rows]) -> dict[int, dict[str, float]]:
+    found: dict[int, dict[str, float]] = {}
+    for rows in launches:
+        for key, row in rows.items():
+            into = found.setdefault(key, {})
+            for name, value in row.items():
+                into[name] = into.get(name, 0.0) + value
+    return found
+
+
+def _costs(rows: _Rows) -> dict[int, float]:
+    """Return the sum of an instruction's shares of each cost."""
+    costs: dict[int, float] = {}
+    for name, ideal in _COSTS:
+        amounts = {key: row.get(name, 0.0) - row.get(ideal, 0.0) for key, row in rows.items()}
+        total = sum(amounts.values())
+        if total > 0:
+            for key, amount in amounts.items():
+                costs[key] = costs.get(key, 0.0) + amount / total
+    return costs
+
+
+def _heaviest(weights: Mapping[int, float], most: int) -> list[int]:
+    return sorted(weights, key=lambda key: (-weights[key], key))[:most]
