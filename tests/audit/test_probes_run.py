@@ -306,11 +306,12 @@ def test_programs_that_write_without_end_cost_little_time_and_memory(tmp_path: P
     env = {**os.environ, "PATH": f"{tmp_path}:/usr/bin:/bin"}
     start = time.monotonic()
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, env=env, check=True)
-    assert time.monotonic() - start < run.BUDGET_S
+    assert time.monotonic() - start < 5, "less than the limit of a single probe"
     used_kib, errors = json.loads(done.stdout)
     assert used_kib < 400 * 1024
     assert errors["nvidia_smi"] == "wrote without end"
     assert errors["python"].endswith("wrote without end")
+    assert not any("within" in text or "in time" in text for text in errors.values())
 
 
 # --- the probes there are ---------------------------------------------------------------------

@@ -10,6 +10,7 @@ from typing import Any
 from kprof.audit.probes.machine import Machine, output
 
 _COMMAND_S = 2.0
+_LINES, _LINE = 256, 500  # of lspci's list: lines, and characters of one; far more than there are
 
 _VENDOR = "10de"  # NVIDIA, in the PCI vendor list
 _DISPLAY = ("0300", "0302", "0380")  # VGA, 3D and other display controllers (PCI class codes)
@@ -62,7 +63,8 @@ def _lspci(machine: Machine) -> list[dict[str, str]] | None:
     )
     if text is None:
         return None
-    devices = [device for line in text.splitlines() if (device := pci_line(line))]
+    lines = text[: _LINES * _LINE].splitlines()[:_LINES]
+    devices = [device for line in lines if (device := pci_line(line[:_LINE]))]
     return devices if devices or not text.strip() else None  # another lspci: unknown form
 
 
