@@ -49,8 +49,9 @@ class Extractor:
         counters: True once a kernel had anything measured besides its duration.
     """
 
-    def __init__(self, extra: tuple[str, ...] = ()) -> None:
-        """Read the metrics ``extra`` besides those kprof wants."""
+    def __init__(self, extra: tuple[str, ...] = (), *, instructions: bool = True) -> None:
+        """Read the metrics ``extra`` besides those kprof wants, and ``instructions`` or none."""
+        self._instructions = instructions
         self._extra = (*_OWN, *extra)
         self._curves: dict[tuple[object, ...], Curves] = {}
         self.devices = Devices()
@@ -67,7 +68,7 @@ class Extractor:
         if name is None and not names:
             return None
         kernel = self._kernel(index, action, name or "unnamed", names)
-        return kernel, _listing(action, kernel, names)
+        return kernel, _listing(action, kernel, names) if self._instructions else None
 
     def _kernel(self, index: int, action: Action, name: str, names: tuple[str, ...]) -> Kernel:
         plan = values.plan(names, self._extra)

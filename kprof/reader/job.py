@@ -26,6 +26,7 @@ class Job:
         processes: how many at a time.
         disassemble_bytes: device code to disassemble at most, over all functions.
         module_bytes: device code of one module.
+        instructions: whether to read counters per instruction.
     """
 
     report: str
@@ -36,6 +37,7 @@ class Job:
     processes: int = 1
     disassemble_bytes: int = 0
     module_bytes: int = 0
+    instructions: bool = True
 
     def to_json(self) -> bytes:
         """Return the job as the worker reads it from standard input."""

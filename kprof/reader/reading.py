@@ -11,6 +11,7 @@ import sys
 import tempfile
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 from kprof.errors import UnreadableReport
@@ -30,25 +31,34 @@ _MEMORY_LIMIT = 4 << 30
 _CORRUPT = "the file is probably damaged; copy it again or record it again"
 
 
-def load(path: Path | str, *, timeout_s: float = 600, extra_metrics: Iterable[str] = ()) -> Profile:
+def load(
+    path: Path | str,
+    *,
+    timeout_s: float = 600,
+    extra_metrics: Iterable[str] = (),
+    instructions: bool = True,
+) -> Profile:
     """Read a report.
 
     Args:
         path: a report, plain or compressed with xz or gzip.
         timeout_s: seconds the reading process may take.
         extra_metrics: names to read besides those kprof's own quantities need.
+        instructions: whether to read counters per instruction, and code.
 
     Raises:
         UnreadableReport: it is missing, is something else, or nothing in it can be read.
     """
     path = Path(path)
     try:
-        return _load(path, timeout_s, tuple(extra_metrics))
+        return _load(path, timeout_s, tuple(extra_metrics), instructions)
     except OSError as error:  # no temporary folder, no file descriptors, a full disk, ...
         raise unpack.unreadable(path, error) from error
 
 
-def _load(path: Path, timeout_s: float, extra_metrics: tuple[str, ...]) -> Profile:
+def _load(
+    path: Path, timeout_s: float, extra_metrics: tuple[str, ...], instructions: bool
+) -> Profile:
     start = unpack.head(path)
     with (
         tempfile.TemporaryDirectory(prefix="kprof-") as folder,
@@ -57,6 +67,8 @@ def _load(path: Path, timeout_s: float, extra_metrics: tuple[str, ...]) -> Profi
         digest = pool.submit(_sha256, path)
         plain, container, notes = _prepared(path, start, Path(folder))
         job = _job(plain, container, Path(folder), extra_metrics)
+        if not instructions:
+            job = replace(job, instructions=False, disassemble_bytes=0)
         outcome = _read(path, job, timeout_s)
         missing = _missing(container, outcome)
         source = Source(

@@ -112,7 +112,7 @@ class Slices:
         return dead
 
     def _part(self, span: _Span) -> Part:
-        extractor = Extractor(self._job.extra)
+        extractor = Extractor(self._job.extra, instructions=self._job.instructions)
         kernels: list[Kernel] = []
         listings: list[Listing] = []
         cut_off = 0
