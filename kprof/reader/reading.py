@@ -25,7 +25,7 @@ from kprof.reader.unpack import shown
 
 # What one kernel costs the library, by size of its results in the file (measured).
 _KERNEL_BYTES, _KERNEL_FACTOR = 700_000, 11
-_SLICE_BYTES = 250 << 20
+_SLICE_BYTES = 180 << 20
 _PROCESSES = 2
 _MEMORY_LIMIT = 4 << 30
 _CORRUPT = "the file is probably damaged; copy it again or record it again"
