@@ -1,4 +1,4 @@
-"""L2 has to fetch again what it held before: device memory is the limit of data that is re-read."""
+"""L2 has to fetch again what it held before."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A few slices of L2 or channels of device memory have to serve most of the traffic."""
+"""A few slices of L2 or channels of memory serve most traffic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lanes of a warp update the same words of shared memory atomically, one after the other."""
+"""Lanes of a warp update the same shared words one by one."""
 
 from __future__ import annotations
 

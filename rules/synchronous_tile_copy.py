@@ -1,4 +1,4 @@
-"""Warps wait for a tile on its way from global to shared memory instead of computing meanwhile."""
+"""Warps wait for a tile to be copied instead of computing."""
 
 from __future__ import annotations
 
