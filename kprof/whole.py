@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from kprof.collect.selection import Config, Group, Selection
+from kprof.collect.selection import Config, Group, Selection, config
 from kprof.model import KernelReport, LeftOut, Report
 from kprof.names import short
 
@@ -27,11 +27,11 @@ def whole(report: Report, selection: Selection, *, cut_off: bool = False) -> Rep
             the two runs.
     """
     groups = {group.config: group for group in selection.groups}
-    deep = {_config(kernel): kernel for kernel in reversed(report.kernels)}
+    deep = {config(kernel): kernel for kernel in reversed(report.kernels)}
     kernels = [
         _counted(kernel, groups.get(key))
         for kernel in report.kernels
-        if deep[key := _config(kernel)] is kernel
+        if deep[key := config(kernel)] is kernel
     ]
     rest = [group for group in selection.groups if group.config not in deep]
     start = max((kernel.index for kernel in report.kernels), default=-1) + 1
@@ -42,17 +42,6 @@ def whole(report: Report, selection: Selection, *, cut_off: bool = False) -> Rep
         kernels=(*kernels, *timed),
         collection=replace(report.collection, survey=selection.summary(deep)),
         notes=(*report.notes, *_differences(selection, deep, groups, cut_off=cut_off)),
-    )
-
-
-def _config(kernel: KernelReport) -> Config:
-    launch = kernel.launch
-    return Config(
-        kernel.demangled or kernel.name,
-        kernel.device,
-        launch.grid if launch else None,
-        launch.block if launch else None,
-        launch.shared_dynamic_bytes if launch else None,
     )
 
 

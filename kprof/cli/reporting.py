@@ -91,7 +91,8 @@ def _profile(measured: Measured, rules: Sequence[Rule]) -> Profile:
         return replace(measured.survey, kernels=())
     if last is None:
         raise ValueError("nothing was measured")
-    return join([load(rules, stage.report) for stage in (last, *measured.more)])
+    deep = measured.deep or load(rules, last.report)
+    return join([deep, *(load(rules, stage.report) for stage in measured.more)])
 
 
 def join(profiles: Sequence[Profile]) -> Profile:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import lzma
 import sys
 import threading
@@ -19,6 +20,7 @@ from kprof.collect.command import Options, ncu_argv, readable, shell
 from kprof.collect.run import Collected, collect
 from kprof.collect.selection import Selection, config, select
 from kprof.collect.target import Target
+from kprof.errors import UnreadableReport
 from kprof.model import Profile
 
 _MANY = (
@@ -78,6 +80,7 @@ class Measured:
         survey: what it read.
         selection: what was chosen from it.
         trouble: a later run that gave nothing, None when all went well.
+        deep: what ``last`` read, None where it was not read yet.
     """
 
     first: Stage
@@ -87,6 +90,7 @@ class Measured:
     survey: Profile | None = None
     selection: Selection | None = None
     trouble: Stage | None = None
+    deep: Profile | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,11 +226,19 @@ def _surveyed(
         return Measured(first, survey, surveyed=survey, survey=profile, selection=selection)
     stages.rewind(start)
     last = _in_depth(runner, options, selection, survey)
-    more = _rest(runner, options, selection, last, read=read, start=start)
+    deep = None if last.empty else _read(last, read)
+    more = _rest(runner, options, selection, last, deep=deep, start=start)
     trouble = last if last.empty and not more else None
     if last.empty and more:
         last, more = more[0], ()
-    return Measured(first, last, more, survey, profile, selection, trouble)
+    return Measured(first, last, more, survey, profile, selection, trouble, deep)
+
+
+def _read(stage: Stage, read: Callable[[Path], Profile]) -> Profile | None:
+    # What cannot be read is told by who reports on it, where it is kept all the same.
+    with contextlib.suppress(UnreadableReport):
+        return read(stage.report)
+    return None
 
 
 def _tell(runner: Runner, told: list[str], wanted: Wanted) -> None:
@@ -252,13 +264,14 @@ def _rest(
     selection: Selection,
     last: Stage,
     *,
-    read: Callable[[Path], Profile],
+    deep: Profile | None,
     start: stages.Position,
 ) -> tuple[Stage, ...]:
     """Measure what the run in depth did not meet, if that is much of the time."""
-    if last.stopped or (last.empty and last.collected.target_exit):
+    unread = deep is None and not last.empty
+    if last.stopped or unread or (last.empty and last.collected.target_exit):
         return ()
-    seen = [] if last.empty else [config(kernel) for kernel in read(last.report).kernels]
+    seen = [config(kernel) for kernel in deep.kernels] if deep else []
     missing = selection.missing(seen)
     if sum(group.total_s for group in missing) <= _WORTH * selection.summary().total_s:
         return ()

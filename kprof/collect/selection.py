@@ -13,7 +13,7 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from kprof.model import Dim3, Kernel, Survey
+from kprof.model import Dim3, Kernel, KernelReport, Survey
 
 # A search: this many configurations of one name, each launched several times in one go and never
 # again, beside one that comes back.
@@ -110,7 +110,7 @@ class Selection:
         )
 
 
-def config(kernel: Kernel) -> Config:
+def config(kernel: Kernel | KernelReport) -> Config:
     """Return what tells a launch from others."""
     launch = kernel.launch
     return Config(
