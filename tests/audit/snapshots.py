@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kprof.audit.facts import Facts
@@ -61,3 +61,20 @@ def judged(check: str, facts: Mapping[str, Any]) -> Verdict:
 def errors(facts: Mapping[str, Any]) -> list[str]:
     """Return the ids of the checks that call a snapshot wrong, the primary first."""
     return [one.check.id for one in audit(Facts(facts)).errors]
+
+
+def assert_proven(verdict: Verdict) -> None:
+    """What is called wrong comes with proof, a remedy and a source, on one line."""
+    assert verdict.evidence
+    assert verdict.remedy is not None
+    assert verdict.remedy.text
+    assert "https://" in (verdict.source or "")
+    assert "\n" not in verdict.message
+
+
+def one_sided(cases: Iterable[tuple[str, str, Mapping[str, Any]]]) -> set[str]:
+    """Return the checks that are not seen firing, passing and at a loss."""
+    seen: dict[str, set[str]] = {}
+    for name, status, _facts in cases:
+        seen.setdefault(name, set()).add({"skipped": "ok", "warning": "error"}.get(status, status))
+    return {name for name, statuses in seen.items() if len(statuses) < 3}

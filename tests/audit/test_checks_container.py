@@ -8,7 +8,17 @@ import pytest
 
 from kprof.audit import requirements
 from kprof.audit.facts import Facts
-from tests.audit.snapshots import A100, H100, RTX_4090, driver, errors, gpu, judged, machine
+from tests.audit.snapshots import (
+    A100,
+    H100,
+    RTX_4090,
+    assert_proven,
+    driver,
+    errors,
+    gpu,
+    judged,
+    machine,
+)
 
 DOCKER = {"container": "docker"}
 WSL = {"wsl": 2}
@@ -270,12 +280,7 @@ def test_verdict(case: str) -> None:
 )
 def test_what_is_wrong_comes_with_proof_and_remedy(case: str) -> None:
     check, _, facts = CASES[case]
-    verdict = judged(check, facts)
-    assert verdict.evidence
-    assert verdict.remedy is not None
-    assert verdict.remedy.text
-    assert "https://" in (verdict.source or "")
-    assert "\n" not in verdict.message
+    assert_proven(judged(check, facts))
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from tests.audit.snapshots import A100, H100, RTX_4090, driver, errors, gpu, judged, machine
+from tests.audit.snapshots import (
+    A100,
+    H100,
+    RTX_4090,
+    assert_proven,
+    driver,
+    errors,
+    gpu,
+    judged,
+    machine,
+)
 
 MISMATCH = "Failed to initialize NVML: Driver/library version mismatch"
 REFUSED = "Error 804: forward compatibility was attempted on non supported HW"
@@ -344,12 +354,7 @@ def test_verdict(case: str) -> None:
 )
 def test_what_is_wrong_comes_with_proof_and_remedy(case: str) -> None:
     check, _, facts = CASES[case]
-    verdict = judged(check, facts)
-    assert verdict.evidence
-    assert verdict.remedy is not None
-    assert verdict.remedy.text
-    assert "https://" in (verdict.source or "")
-    assert "\n" not in verdict.message
+    assert_proven(judged(check, facts))
 
 
 def test_a_mismatch_names_both_versions() -> None:

@@ -6,7 +6,17 @@ from typing import Any
 
 import pytest
 
-from tests.audit.snapshots import A100, H100, RTX_4090, driver, errors, gpu, judged, machine
+from tests.audit.snapshots import (
+    A100,
+    H100,
+    RTX_4090,
+    assert_proven,
+    driver,
+    errors,
+    gpu,
+    judged,
+    machine,
+)
 
 BUSY = "RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable"
 NONE_VISIBLE = "RuntimeError: No CUDA GPUs are available"
@@ -165,12 +175,7 @@ def test_verdict(case: str) -> None:
 )
 def test_what_is_wrong_comes_with_proof_and_remedy(case: str) -> None:
     check, _, facts = CASES[case]
-    verdict = judged(check, facts)
-    assert verdict.evidence
-    assert verdict.remedy is not None
-    assert verdict.remedy.text
-    assert "https://" in (verdict.source or "")
-    assert "\n" not in verdict.message
+    assert_proven(judged(check, facts))
 
 
 def test_a_fabric_manager_of_another_version_names_both() -> None:

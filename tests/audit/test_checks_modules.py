@@ -6,7 +6,16 @@ from typing import Any
 
 import pytest
 
-from tests.audit.snapshots import H100, RTX_4090, SMI_FAILED, driver, errors, judged, machine
+from tests.audit.snapshots import (
+    H100,
+    RTX_4090,
+    SMI_FAILED,
+    assert_proven,
+    driver,
+    errors,
+    judged,
+    machine,
+)
 
 PASCAL = "NVIDIA Corporation GP107M [GeForce GTX 1050 Ti Mobile]"
 BLACKWELL = "NVIDIA Corporation GB202 [GeForce RTX 5090]"
@@ -300,12 +309,7 @@ def test_verdict(case: str) -> None:
 )
 def test_what_is_wrong_comes_with_proof_and_remedy(case: str) -> None:
     check, _, facts = CASES[case]
-    verdict = judged(check, facts)
-    assert verdict.evidence
-    assert verdict.remedy is not None
-    assert verdict.remedy.text
-    assert "https://" in (verdict.source or "")
-    assert "\n" not in verdict.message
+    assert_proven(judged(check, facts))
 
 
 def test_the_reason_for_a_module_that_is_not_loaded_comes_first() -> None:
