@@ -39,7 +39,7 @@ LAYERS: tuple[frozenset[str], ...] = (
          "source_view", "stall_tree", "stalls", "tensor"}
     ),
     frozenset(
-        {"audit", "diagnosis", "estimate", "occupancy_rule", "ordering", "quality", "stall_rule",
+        {"audit", "bench", "diagnosis", "estimate", "occupancy_rule", "ordering", "quality", "stall_rule",
          "whole"}
     ),
     frozenset(
