@@ -13,14 +13,16 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import sys
 import tempfile
 from pathlib import Path
 
-from profile_overhead import ncu, timed
+from profile_overhead import ncu, timed, told_in
 
 TARGET = Path(__file__).with_name("gpt2_train.py")
+_STAGE = re.compile(r"^(\w+): ncu ran for ([\d.]+) s$", re.M)
 SAMPLED = 20  # launches measured with the full set
 
 
@@ -28,8 +30,9 @@ def measure(options: list[str], work: Path) -> dict[str, object]:
     target = [str(TARGET), *options]
     timed(sys.executable, *target)
     plain = timed(sys.executable, *target)
-    command = (sys.executable, "-m", "kprof", "profile", "-q", "--python", sys.executable)
-    whole = timed(*command, "-o", str(work / "out"), *target)
+    command = (sys.executable, "-m", "kprof", "profile", "-v", "--python", sys.executable)
+    whole, told = told_in(*command, "-o", str(work / "out"), *target)
+    stages = {name: float(took) for name, took in _STAGE.findall(told)}
     found = json.loads((work / "out" / "report.json").read_text())
     survey = found["collection"]["survey"]
     # Two counts, so that what is the same in both (start, attach, the script itself) drops out.
@@ -39,6 +42,7 @@ def measure(options: list[str], work: Path) -> dict[str, object]:
     return {
         "plain_s": round(plain, 2),
         "kprof_s": round(whole, 2),
+        "stages_s": {**stages, "reading_and_pages": round(whole - sum(stages.values()), 2)},
         "full_estimated_s": round(full),
         "kprof_over_plain": round(whole / plain, 2),
         "kprof_over_full": round(whole / full, 4),

@@ -8,14 +8,18 @@
 # <topic>-<file>.ncu-rep.xz per sample, and manifest.json: machine, versions, exact commands, wall
 # times and exit statuses. The exit status is 0 only if every sample passed and was recorded.
 #
-# STEPS="plan" leaves the full recordings out (default "plan full"). ONLY=REGEX records the samples whose <topic>-<file> matches; ARCH sets nvcc's -arch (sm_90);
-# SOURCES sets where the sources are copied to and built (/opt/kernels): that path ends up in the
+# STEPS="plan" leaves the full recordings out (default "plan full"). ONLY=REGEX records the samples
+# whose <topic>-<file> matches, FULL_ONLY=REGEX those recorded with the full set; ARCH sets nvcc's
+# -arch (sm_90); JOBS runs so many ncu at once (1): they take turns with the GPU's counters (ncu's
+# lock file) and only start and end side by side. SOURCES sets where the sources are copied to and built (/opt/kernels): that path ends up in the
 # reports, so it should say nothing about the machine.
 set -euo pipefail
 
 metrics_file=${1:?usage: OUT=DIR scripts/record_samples.sh METRICS_FILE}
 out=${OUT:?set OUT to a folder for the recordings}
 only=${ONLY:-.}
+full_only=${FULL_ONLY:-.}
+jobs=${JOBS:-1}
 steps=${STEPS:-plan full}
 arch=${ARCH:-sm_90}
 sources=${SOURCES:-/opt/kernels}
@@ -91,19 +95,25 @@ done
 [[ ${#chosen[@]} -gt 0 ]] || { echo "no sample matches '$only'" >&2; exit 2; }
 
 started=$(now)
-# Builds and plain runs side by side; measured runs never.
+# Builds and plain runs side by side.
 export -f build_and_run timed report now
 export work log sources arch limit_s
 # shellcheck disable=SC2016 # $1 belongs to the inner shell
 printf '%s\0' "${chosen[@]}" | xargs -0 -P "$(nproc)" -I{} bash -c 'build_and_run "$1"' _ {}
 
-for file in "${chosen[@]}"; do
-  name=${file%.cu}
+record_steps() { # SOURCE; only correct kernels are worth recording
+  local name=${1%.cu}
   name=${name//\//-}
-  grep -q "^$name	plain	0	" "$log" || continue # only correct kernels are worth recording
+  grep -q "^$name	plain	0	" "$log" || return 0
   if [[ $steps == *plan* ]]; then record "$name" plan --metrics "$metrics"; fi
-  if [[ $steps == *full* ]]; then record "$name" full --set full; fi
-done
+  if [[ $steps == *full* ]] && grep -Eq -- "$full_only" <<<"$name"; then
+    record "$name" full --set full
+  fi
+}
+export -f record_steps record
+export metrics steps full_only
+# shellcheck disable=SC2016 # $1 belongs to the inner shell
+printf '%s\0' "${chosen[@]}" | xargs -0 -P "$jobs" -I{} bash -c 'record_steps "$1"' _ {}
 
 OUT=$out WORK=$work METRICS=$metrics ELAPSED=$(python3 -c "print($(now) - $started)") \
   ONLY_COUNT=${#chosen[@]} STEPS="$steps" python3 - <<'PYTHON'
@@ -180,7 +190,7 @@ manifest = {
 (out / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
 
 failed = [run for run in done if run["exit_status"]]
-recorded = min(len(entries) for _, entries in sizes.values())
+recorded = len(sizes[next(iter(sizes))][1])
 print(f"{recorded} of {os.environ['ONLY_COUNT']} samples recorded in {manifest['elapsed_seconds']} s")
 for run in failed:
     print(f"failed: {run['sample']} {run['step']}, exit status {run['exit_status']}")

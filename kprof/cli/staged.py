@@ -138,6 +138,8 @@ class Runner:
                 output=self.scratch / f"{name}.out" if muted else None,
                 on_event=on_event,
             )
+        if self.verbose:
+            self.say(f"{name}: ncu ran for {collected.elapsed_s:.1f} s")
         return Stage(options, argv, tuple(self.target.argv), collected)
 
     def left_s(self) -> float | None:

@@ -19,7 +19,8 @@ from kprof.model import Dim3, Kernel, KernelReport, Survey
 # again, beside one that comes back.
 _SEARCHED = 3
 _TRIED = 2
-_IDENTIFIER = re.compile(r"\w+", re.ASCII)
+_NOTABLE = 0.01  # share of the GPU time that a reader looks for, whatever it costs to measure
+_LONGEST = 64 << 10  # characters of a filter; Linux passes 128 KiB in one argument
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
 
 
@@ -131,46 +132,67 @@ def select(
 ) -> Selection:
     """Choose the configurations that make up the GPU time.
 
+    ncu chooses by name and measures every configuration of it. So whole functions are chosen:
+    first those with a configuration of 1 % of the time, then those with most time for each
+    configuration to measure.
+
     Args:
         kernels: every launch of the survey, in order.
         coverage: share 0..1 of the GPU time, search left out, to measure in depth.
-        top: at most this many configurations.
+        top: at most this many configurations, those with most time.
         complete: whether these are all launches of the program.
     """
     groups = sorted(_groups(kernels), key=lambda group: (-group.total_s, group.first))
-    eligible = math.fsum(group.total_s for group in groups if not group.tuning)
-    chosen: list[Group] = []
-    covered, taken = 0.0, 0
+    covering = _covering(groups, coverage)
+    wanted = [group.config for group in groups if group.config in covering][:top]
+    return Selection(
+        tuple(replace(group, selected=group.config in wanted) for group in groups), complete
+    )
+
+
+def _covering(groups: Sequence[Group], coverage: float) -> set[Config]:
+    """Return the configurations of the functions that cover this share of the time."""
+    eligible = _time(groups)
+    functions: dict[tuple[str, int], list[Group]] = {}
     for group in groups:
-        wanted = not group.tuning and (eligible == 0 or covered < coverage * eligible)
-        if wanted and (top is None or taken < top):
-            covered, taken = covered + group.total_s, taken + 1
-            group = replace(group, selected=True)
-        chosen.append(group)
-    return Selection(tuple(chosen), complete)
+        functions.setdefault((group.config.demangled, group.config.device), []).append(group)
+
+    def worth(function: list[Group]) -> tuple[bool, float]:
+        notable = any(_time([group]) >= _NOTABLE * eligible for group in function)
+        return notable, _time(function) / len(function)
+
+    covered = 0.0
+    chosen: set[Config] = set()
+    for function in sorted(functions.values(), key=worth, reverse=True):
+        if eligible and covered >= coverage * eligible:
+            break
+        covered += _time(function)
+        chosen.update(group.config for group in function if not group.tuning)
+    return chosen
+
+
+def _time(groups: Iterable[Group]) -> float:
+    """Return GPU time in seconds, that of a search left out."""
+    return math.fsum(group.total_s for group in groups if not group.tuning)
 
 
 def mangled_filter(groups: Iterable[Group]) -> str | None:
     """Return a regular expression for ncu that matches the mangled names of these groups.
 
-    A C++ name stands in its mangled form behind its length (Itanium C++ ABI, source-name), and
-    an ``extern "C"`` name stands alone. Instances of one template are not told apart. None where
-    a name is no identifier: then nothing may be left out.
+    None where one is not known, or all together are too long for a command line.
     """
-    names = _functions(groups)
-    if not all(_IDENTIFIER.fullmatch(name) for name in names):
-        return None
-    return "|".join(f"{len(name)}{name}|^{name}$" for name in names)
+    mangled = list(dict.fromkeys(group.example.mangled for group in groups))
+    names = _any_of(mangled)
+    return names if all(mangled) and len(names) <= _LONGEST else None
 
 
 def function_filter(groups: Iterable[Group]) -> str:
     """Return a regular expression for ncu that matches these groups' function names."""
-    names = (_SPECIAL.sub(r"\\\g<0>", name) for name in _functions(groups))
-    return "^(?:" + "|".join(names) + ")$"
+    return _any_of(dict.fromkeys(group.example.name for group in groups))
 
 
-def _functions(groups: Iterable[Group]) -> list[str]:
-    return list(dict.fromkeys(group.example.name for group in groups))
+def _any_of(names: Iterable[str]) -> str:
+    return "^(?:" + "|".join(_SPECIAL.sub(r"\\\g<0>", name) for name in names) + ")$"
 
 
 def _groups(kernels: Sequence[Kernel]) -> list[Group]:

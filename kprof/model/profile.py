@@ -182,6 +182,7 @@ class Kernel:
         index: position in the report.
         name: function name without template arguments and parameters.
         demangled: full name.
+        mangled: name as the compiler wrote it, empty where the report has none.
         device: index into ``Profile.devices``.
         workload: ``kernel``, ``graph``, ``range`` or ``cmdlist``.
         launch: None for workloads that are not a kernel, or when not recorded.
@@ -209,6 +210,7 @@ class Kernel:
     index: int
     name: str
     demangled: str
+    mangled: str = ""
     device: int = 0
     workload: str = "kernel"
     launch: Launch | None = None

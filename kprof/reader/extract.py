@@ -16,7 +16,7 @@ from kprof.reader.instructions import (
     function_sizes,
     function_starts,
 )
-from kprof.reader.library import DEMANGLED, FUNCTION, Action
+from kprof.reader.library import DEMANGLED, FUNCTION, MANGLED, Action
 from kprof.reader.opinions import nvtx_ranges, opinions
 
 _WORKLOADS = {0: "kernel", 1: "range", 2: "cmdlist", 3: "graph"}
@@ -86,6 +86,7 @@ class Extractor:
             index=index,
             name=name,
             demangled=action.name(DEMANGLED) or name,
+            mangled=action.name(MANGLED) or "",
             device=device,
             workload=workload,
             launch=launch(metrics) if workload == "kernel" else None,

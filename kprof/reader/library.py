@@ -11,6 +11,7 @@ from typing import Any, Protocol
 # IMetric.ValueKind_*: float, double, uint32, uint64; every other kind has no number.
 NUMERIC_KINDS = frozenset({3, 4, 5, 6})
 DEMANGLED = 1  # IAction.NameBase_DEMANGLED
+MANGLED = 2  # IAction.NameBase_MANGLED
 FUNCTION = 0  # IAction.NameBase_FUNCTION
 FAILED_RULE = 4  # IRuleResult message type of a rule that raised
 

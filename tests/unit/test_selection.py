@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,8 @@ from kprof.model import Kernel, Launch
 
 def launch(name: str, seconds: float | None, grid: int = 1, block: int = 128) -> Kernel:
     shape = Launch(grid=(grid, 1, 1), block=(block, 1, 1), shared_dynamic_bytes=0)
-    return Kernel(0, name, f"{name}<int>(float*)", launch=shape, duration_s=seconds)
+    demangled, mangled = f"{name}<int>(float*)", f"_Z{len(name)}{name}IiEvPf"
+    return Kernel(0, name, demangled, mangled=mangled, launch=shape, duration_s=seconds)
 
 
 def chosen(found: selection.Selection) -> list[str]:
@@ -80,14 +82,38 @@ def test_layers_are_no_search(grids: tuple[int, ...]) -> None:
     assert not any(group.tuning for group in found.groups)
 
 
+def functions(times: dict[str, list[float]]) -> list[Kernel]:
+    """Launches of functions whose every launch has a grid of its own, in microseconds."""
+    return [
+        launch(name, time * 1e-6, grid=grid)
+        for name, each in times.items()
+        for grid, time in enumerate(each, 1)
+    ]
+
+
+def test_all_configurations_of_a_chosen_function_are_measured() -> None:
+    found = selection.select(functions({"gemm": [900, 50, 1], "add": [49]}))
+    assert chosen(found) == ["gemm", "gemm", "gemm"]
+
+
+def test_what_fills_up_the_coverage_costs_least() -> None:
+    small = {"many": [4.0] * 5, "one": [9.0], "other": [8.0]}
+    found = selection.select(functions({"gemm": [963.0], **small}), coverage=0.975)
+    assert chosen(found) == ["gemm", "one", "other"]
+
+
+def test_what_takes_notable_time_is_measured_whatever_it_costs() -> None:
+    times = {"gemm": [900.0], "many": [15.0, *[0.1] * 9], "one": [9.0], "other": [8.0]}
+    assert chosen(selection.select(functions(times), coverage=0.98))[1] == "many"
+
+
 @pytest.mark.parametrize(
     ("mangled", "matches"),
     [
         ("_Z4gemmIiEvPf", True),
-        ("gemm", True),
-        ("_ZN2at6native4gemmILi4EEEvv", True),
-        ("gemm_bias", False),
-        ("_Z5gemmxIiEvPf", False),
+        ("_Z4gemmIfEvPf", False),
+        ("_Z4gemmIiEvPf.1", False),
+        ("a_Z4gemmIiEvPf", False),
     ],
 )
 def test_mangled_names_are_matched(mangled: str, matches: bool) -> None:
@@ -96,13 +122,23 @@ def test_mangled_names_are_matched(mangled: str, matches: bool) -> None:
     assert bool(re.search(pattern, mangled)) is matches
 
 
-def test_a_name_that_is_no_identifier_leaves_nothing_out() -> None:
-    chosen = selection.select([launch("operator()", 1.0)]).selected
+def test_special_characters_of_a_name_match_themselves() -> None:
+    kernel = replace(launch("f", 1.0), name="operator()", mangled="_Z1f$.x")
+    chosen = selection.select([kernel]).selected
+    pattern = selection.mangled_filter(chosen)
+    assert pattern is not None
+    assert re.search(pattern, "_Z1f$.x")
+    assert not re.search(pattern, "_Z1f$xx")
+    assert re.search(selection.function_filter(chosen), "operator()")
+
+
+@pytest.mark.parametrize("mangled", ["", "x" * (64 << 10)])
+def test_a_name_unknown_or_too_long_leaves_nothing_out(mangled: str) -> None:
+    chosen = selection.select([replace(launch("f", 1.0), mangled=mangled)]).selected
     assert selection.mangled_filter(chosen) is None
     options = stages.deepening(Options(kernel="x"), chosen)
     assert options.kernel is None
     assert not options.with_communication
-    assert re.search(selection.function_filter(chosen), "operator()")
 
 
 def test_the_run_in_depth_takes_one_launch_of_each_after_its_warm_up() -> None:
@@ -110,7 +146,7 @@ def test_the_run_in_depth_takes_one_launch_of_each_after_its_warm_up() -> None:
     options = stages.deepening(Options(kernel="a|b", launch_skip=None), found.selected)
     assert options.per_config
     assert (options.launch_skip, options.launch_count) == (1, 1)
-    assert (options.name_base, options.kernel) == ("mangled", "1a|^a$")
+    assert (options.name_base, options.kernel) == ("mangled", "^(?:_Z1aIiEvPf)$")
     assert stages.again(Options(), found.selected).kernel == "^(?:a)$"
 
 
