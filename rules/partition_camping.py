@@ -54,9 +54,7 @@ def partition_camping(kernel: Kernel) -> Finding | None:
 
     ## Known problems
 
-    Needs the maximum over the slices, which is not part of kprof's own plan (a GPU to measure its
-    passes on was not at hand): the rule is skipped at `standard` and works on reports with ncu's
-    sections, such as `--depth full`. The sum over the whole kernel hides hot spots that move.
+    The sum over the whole kernel hides hot spots that move.
     Addresses are hashed since Fermi's time, so plain power-of-two strides seldom camp any more.
     Updates of one address by everybody look the same: see atomic-contention.
 

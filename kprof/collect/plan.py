@@ -93,6 +93,7 @@ _SHOWN = (
     m.SPILL_INSTRUCTIONS,
     m.L1_HIT,
     m.L2_HIT,
+    m.DRAM_CHANNEL_UNEVENNESS,
 )
 # Executed instructions and threads from the instrumented code: the hardware ratio of the same
 # thing costs a pass of its own.

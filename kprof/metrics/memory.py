@@ -156,7 +156,7 @@ GLOBAL_ATOMICS = Quantity(
     (Way((opcodes.GLOBAL_ATOMICS,), float, asked=(opcodes.THREAD_OPCODES,)),),
 )
 
-# What costs passes of its own is read where a report has it (decisions/0005): kprof does not ask.
+# Fit into the passes of ``standard``, measured on an H200.
 L2_SLICE_UNEVENNESS = Quantity(
     "l2_slice_unevenness",
     "sectors of the busiest L2 slice over the mean",
@@ -165,15 +165,14 @@ L2_SLICE_UNEVENNESS = Quantity(
         Way(("lts__t_sectors.max", "lts__t_sectors.avg"), lambda most, mean: most / mean),
         Way(("lts__cycles_active.max", "lts__cycles_active.avg"), lambda most, mean: most / mean),
     ),
-    collected=False,
 )
 DRAM_CHANNEL_UNEVENNESS = Quantity(
     "dram_channel_unevenness",
     "active cycles of the busiest channel of device memory over the mean",
     "",
     (Way(("dram__cycles_active.max", "dram__cycles_active.avg"), lambda most, mean: most / mean),),
-    collected=False,
 )
+# What costs passes of its own is read where a report has it (decisions/0005): kprof does not ask.
 _MISSES = "lts__t_sectors_srcunit_tex{}_lookup_miss.sum"
 SYSMEM_MISSES = either(
     "sysmem_misses",

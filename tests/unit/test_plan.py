@@ -13,7 +13,7 @@ FREE = ("launch__", "device__", "smsp__pcsamp_", "sm__maximum_warps_per_active_c
 NO_MEMORY_COUNTERS = {"8.7", "11.0", "12.1"}
 WITH_MEMORY_COUNTERS = {"7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "10.3", "12.0"}
 # What these need is not asked for before its passes have been measured: they say so themselves.
-BEYOND_STANDARD = {"partition-camping", "remote-memory-traffic"}
+BEYOND_STANDARD = {"remote-memory-traffic"}
 FLOAT_COUNTER = "smsp__sass_thread_inst_executed_op_"
 
 
