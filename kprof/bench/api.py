@@ -169,6 +169,7 @@ class Variant:
 class Suite:
     """Everything that a bench file said."""
 
+    file: str = ""
     variants: dict[str, Variant] = field(default_factory=dict)
     inputs: Callable[..., Any] | None = None
     output: Callable[..., Any] | None = None
@@ -195,13 +196,13 @@ current = Suite()
 
 
 @overload
-def variant(function: Function) -> Function: ...
+def variant(function: Function, /) -> Function: ...
 @overload
 def variant(
     *, name: str | None = None, **parameters: Sequence[Any]
 ) -> Callable[[Function], Function]: ...
-def variant(  # type: ignore[misc] - a parameter may be called "function" for all that mypy knows
-    function: Function | None = None, *, name: str | None = None, **parameters: Sequence[Any]
+def variant(
+    function: Function | None = None, /, *, name: str | None = None, **parameters: Sequence[Any]
 ) -> Any:
     """Mark a way to compute the operator.
 

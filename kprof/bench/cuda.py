@@ -26,12 +26,20 @@ class LaunchError(RuntimeError):
     """A launcher that refused its arguments or whose launch failed."""
 
 
+class Unsupported(LaunchError, NotImplementedError):
+    """A launcher that returned ``cudaErrorNotSupported``: right to refuse, and no fault."""
+
+
+_NOT_SUPPORTED = 801  # cudaErrorNotSupported, driver_types.h
+
+
 class Library:
     """A CUDA source whose ``extern "C"`` launchers are this object's attributes.
 
     Tensors are passed as ``T*``, ``int`` as ``long long``, ``float`` as ``double``, ``bool`` as
     ``int`` and None as a null pointer; torch's current stream follows as ``cudaStream_t``. The
-    launcher returns a ``cudaError_t``; anything but 0 raises :class:`LaunchError`.
+    launcher returns a ``cudaError_t``: ``cudaErrorNotSupported`` says that it does not do this shape,
+    anything else but 0 raises :class:`LaunchError`.
 
     Attributes:
         source: the ``.cu`` file, as the bench file names it.
@@ -58,7 +66,8 @@ class Library:
                 entry = self._entry(name)
             status = entry(*map(_passed, arguments), ctypes.c_void_p(_stream()))
             if status:
-                raise LaunchError(f"{name} returned {status}: {meaning(status)}")
+                kind = Unsupported if status == _NOT_SUPPORTED else LaunchError
+                raise kind(f"{name} returned {status}: {meaning(status)}")
 
         # Kept: the next use finds it as an ordinary attribute.
         setattr(self, name, launch)
