@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kprof import crew
@@ -12,6 +12,7 @@ from kprof.errors import KprofError
 from kprof.inputs import Failure
 from kprof.model import Report
 from kprof.rule import Rule, registry
+from kprof.source_text import Lookup, with_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,10 +22,12 @@ class Analysis:
     Attributes:
         rules: which rules to run, None for the catalogue.
         kernel: only kernels whose demangled name this is found in, None for all.
+        sources: where source files are that the report does not hold.
     """
 
     rules: tuple[Rule, ...] | None = None
     kernel: re.Pattern[str] | None = None
+    sources: Lookup = field(default_factory=Lookup)
 
     def of(self, path: Path) -> Report:
         """Read and diagnose one report file.
@@ -34,7 +37,7 @@ class Analysis:
         """
         from kprof.reader import load
 
-        profile = load(path, extra_metrics=self._metrics())
+        profile = with_source(load(path, extra_metrics=self._metrics()), path, self.sources)
         from kprof.diagnosis import diagnose
 
         report = diagnose(profile, rules=self.rules, kernel=self.kernel)

@@ -96,12 +96,15 @@ class Checkup(DoctorReport):
         return _framed(page(self), "kprof doctor")
 
 
-def load(path: Path | str, *, timeout_s: float = 600) -> Profile:
+def load(
+    path: Path | str, *, timeout_s: float = 600, source_dirs: Sequence[Path | str] = ()
+) -> Profile:
     """Read a report of Nsight Compute.
 
     Args:
         path: a ``.ncu-rep`` or ``.nsight-cuprof-report`` file, also as ``.xz`` or ``.gz``.
         timeout_s: give up after this many seconds.
+        source_dirs: where source files are that the report does not hold.
 
     Returns:
         What was measured, in SI base units; nothing is judged yet.
@@ -110,8 +113,10 @@ def load(path: Path | str, *, timeout_s: float = 600) -> Profile:
         UnreadableReport: the file is missing, is no report, or broke the reader.
     """
     from kprof.reader import load as read
+    from kprof.source_text import Lookup, with_source
 
-    return read(path, timeout_s=timeout_s)
+    folders = tuple(Path(folder) for folder in source_dirs)
+    return with_source(read(path, timeout_s=timeout_s), path, Lookup(folders))
 
 
 def diagnose(

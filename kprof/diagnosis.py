@@ -15,6 +15,7 @@ from kprof import (
     quality,
     roofline,
     sharedmem,
+    source_text,
     source_view,
     stall_tree,
     stalls,
@@ -34,6 +35,7 @@ from kprof.model import (
     Resource,
     Severity,
     Skipped,
+    SourceFile,
     Throughput,
 )
 from kprof.rule import Rule, registry
@@ -78,7 +80,14 @@ def diagnose(
         devices=tuple(_device_report(profile, index) for index in range(len(profile.devices))),
         kernels=reports,
         notes=profile.notes,
+        files=_files(profile),
     )
+
+
+def _files(profile: Profile) -> tuple[SourceFile, ...]:
+    """Return the texts that belong to the kernels left."""
+    wanted = frozenset(source_text.named(profile)) if profile.files else frozenset()
+    return tuple(item for item in profile.files if item.file in wanted)
 
 
 def _kernel_report(

@@ -68,7 +68,7 @@ def places(
     found = [(sum(w for w, _ in group), group[0][1]) for group in lines.values()]
     found.sort(key=lambda item: (-item[0], item[1].pc))
     return tuple(
-        Place(row.file, row.line, row.sass, row.pc, min(w / whole, 1.0))
+        Place(row.file, row.line, row.sass, row.pc, min(w / whole, 1.0), row.chain)
         for w, row in found[:TOP_PLACES]
     )
 

@@ -185,7 +185,7 @@ class _Function:
 
     def wait(self, row: Instruction, reason: str, share: float) -> Wait:
         """Return what an instruction with this share of the samples waits for."""
-        waiter = Place(row.file, row.line, row.sass or None, row.pc, share)
+        waiter = Place(row.file, row.line, row.sass or None, row.pc, share, row.chain)
         start = self._at.get(row.pc)
         if start is None or not self._code[start].sass:
             return Wait(reason, waiter, complete=False)
@@ -218,7 +218,7 @@ def _producers(weights: Sequence[tuple[float, Code]], share: float) -> tuple[Pla
     ranked = sorted(weights, key=lambda item: (-item[0], item[1].pc))[:_MOST_PRODUCERS]
     total = sum(weight for weight, _ in ranked)
     return tuple(
-        Place(item.file, item.line, item.sass, item.pc, share * weight / total)
+        Place(item.file, item.line, item.sass, item.pc, share * weight / total, item.chain)
         for weight, item in ranked
         if weight > 0.0
     )

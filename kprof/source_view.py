@@ -87,7 +87,7 @@ def every_instruction(kernel: Kernel) -> list[Instruction]:
     Where it was not, those that have counters of their own.
     """
     return [
-        Instruction(item.pc, item.sass, item.file, item.line, values, item.function)
+        Instruction(item.pc, item.sass, item.file, item.line, values, item.function, item.chain)
         for item, values in _rows(kernel)
     ]
 
@@ -116,7 +116,7 @@ def _says(item: Code) -> bool:
 
 
 def _code(row: Instruction) -> Code:
-    return Code(row.pc, row.sass, row.file, row.line, row.function)
+    return Code(row.pc, row.sass, row.file, row.line, row.function, row.chain)
 
 
 def _summed(rows: Iterable[_Row]) -> _Sum:
@@ -197,7 +197,7 @@ _IDEALS = (WAVEFRONTS_IDEAL, SECTORS_IDEAL)
 
 
 def _sass(item: Code, heat: Heat) -> SassLine:
-    return SassLine(item.pc, item.function, item.sass, item.file, item.line, heat)
+    return SassLine(item.pc, item.function, item.sass, item.file, item.line, heat, item.chain)
 
 
 def _has_no_gap(code: Sequence[Code]) -> bool:

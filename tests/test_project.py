@@ -34,9 +34,9 @@ LAYERS: tuple[frozenset[str], ...] = (
          "sass", "units", "words"}
     ),
     frozenset(
-        {"balance", "collect", "evidence", "instruction_mix", "limiter", "occupancy",
+        {"balance", "collect", "embedded", "evidence", "instruction_mix", "limiter", "occupancy",
          "occupancy_curves", "producer", "reader", "roofline", "rule", "samples", "sharedmem",
-         "source_view", "stall_tree", "stalls", "tensor"}
+         "source_text", "source_view", "stall_tree", "stalls", "tensor"}
     ),
     frozenset(
         {"audit", "bench", "diagnosis", "estimate", "occupancy_rule", "ordering", "quality", "stall_rule",

@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from kprof import presence
+from kprof.analysis import Analysis
 from kprof.cli import delivery, options, threshold
 from kprof.cli.delivery import Destination
 from kprof.errors import KprofError
@@ -16,6 +17,7 @@ from kprof.formats import Job
 from kprof.inputs import Failure, expand
 from kprof.model import Report
 from kprof.rule import Rule, registry, select
+from kprof.source_text import Lookup
 
 COULD_NOT = 2
 THRESHOLD = 1
@@ -30,6 +32,8 @@ THRESHOLD = 1
     options.kernel,
     options.rules,
     options.rules_dir,
+    options.source_dir,
+    options.source_map,
     options.fail_on,
     options.force,
 )
@@ -45,6 +49,8 @@ def analyze(  # noqa: PLR0917 - click passes every option by name
     kernel: re.Pattern[str] | None,
     rules: tuple[str, ...] | None,
     rules_dir: str | None,
+    source_dirs: tuple[Path, ...],
+    source_map: tuple[tuple[str, Path], ...],
     fail_on: str,
     force: bool,
     jobs: int,
@@ -64,7 +70,8 @@ def analyze(  # noqa: PLR0917 - click passes every option by name
     several = len(inputs) > 1 or any(presence.is_dir(path) for path in reports)
     _check_several(to, several=several, open_page=open_page)
     delivery.check_apart(to, [path for path in inputs if isinstance(path, Path)])
-    found, failures = _analyzed(inputs, chosen, kernel, jobs=jobs, quiet=quiet)
+    how = Analysis(chosen, kernel, Lookup(source_dirs, source_map))
+    found, failures = _analyzed(inputs, how, jobs=jobs, quiet=quiet)
     job = Job(
         found,
         failures,
@@ -96,18 +103,14 @@ def _check_several(to: Destination, *, several: bool, open_page: bool) -> None:
 
 def _analyzed(
     inputs: Sequence[Path | Failure],
-    rules: tuple[Rule, ...] | None,
-    kernel: re.Pattern[str] | None,
+    how: Analysis,
     *,
     jobs: int,
     quiet: bool,
 ) -> tuple[list[Report], list[Failure]]:
-    from kprof.analysis import Analysis
-
     found: list[Report] = []
     failures: list[Failure] = []
-    results = Analysis(rules, kernel).of_all(inputs, jobs=jobs)
-    for result in results:
+    for result in how.of_all(inputs, jobs=jobs):
         if isinstance(result, Report):
             found.append(result)
             _warn(result, quiet=quiet)
@@ -117,9 +120,9 @@ def _analyzed(
                 _complain(result)
     if failures and len(inputs) == 1:
         raise KprofError(failures[0].cause, hint=failures[0].hint)
-    if found and kernel is not None and not any(report.kernels for report in found):
+    if found and how.kernel is not None and not any(report.kernels for report in found):
         raise KprofError(
-            f"no kernel's name matches {kernel.pattern!r}",
+            f"no kernel's name matches {how.kernel.pattern!r}",
             hint="run without --kernel to see the names",
         )
     return found, failures

@@ -7,6 +7,7 @@ import re
 import shutil
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import click
@@ -57,6 +58,20 @@ def _pattern(
         raise click.BadParameter(f"{value!r} is not a regular expression: {error}") from error
 
 
+def _renames(
+    ctx: click.Context, param: click.Parameter, value: tuple[str, ...]
+) -> tuple[tuple[str, Path], ...]:
+    found = []
+    for word in value:
+        start, equals, folder = word.partition("=")
+        if not (start and equals and folder):
+            raise click.BadParameter(f"{word!r} is not FROM=TO")
+        if not Path(folder).is_dir():
+            raise click.BadParameter(f"{folder!r} is no folder")
+        found.append((start, Path(folder)))
+    return tuple(found)
+
+
 def path_name(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
     """Refuse an empty name, which would stand for the current folder: a variable was not set."""
     if value is not None and not value.strip():
@@ -88,6 +103,22 @@ kernel = click.option(
     "--kernel", callback=_pattern, metavar="REGEX", help="Only kernels whose name this is found in."
 )
 rules = click.option("--rules", callback=_names, metavar="NAME,...", help="Only these rules.")
+source_dir = click.option(
+    "--source-dir",
+    "source_dirs",
+    multiple=True,
+    metavar="DIR",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Where source files are that the report does not hold; repeatable.",
+)
+source_map = click.option(
+    "--source-map",
+    "source_map",
+    multiple=True,
+    metavar="FROM=TO",
+    callback=_renames,
+    help="Look for sources compiled below FROM in the folder TO; repeatable.",
+)
 rules_dir = click.option(
     "--rules-dir", metavar="DIR", help="Further rules: a directory of Python files."
 )

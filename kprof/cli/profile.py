@@ -157,6 +157,8 @@ _AS_IN_APP = {"replay_mode": "application", "cache_control": "none"}
     options.fail_on,
     options.rules,
     options.rules_dir,
+    options.source_dir,
+    options.source_map,
 )
 @click.option(
     "--embed-source", is_flag=True, help="Keep the CUDA source files in the .ncu-rep, too."

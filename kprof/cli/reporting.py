@@ -14,19 +14,21 @@ from kprof.collect.hang import hang
 from kprof.collect.target import Target
 from kprof.model import Device, Profile, Report
 from kprof.rule import Rule
+from kprof.source_text import Lookup, with_source
 
 _PACKED = ".xz"
 
 
-def load(rules: Sequence[Rule], path: Path) -> Profile:
-    """Read a report with what these rules need.
+def load(rules: Sequence[Rule], path: Path, sources: Lookup | None = None) -> Profile:
+    """Read a report with what these rules need, and the sources from it or from ``sources``.
 
     Raises:
         UnreadableReport: it cannot be read.
     """
     from kprof.reader import load as read
 
-    return read(path, extra_metrics=[n for r in rules for q in r.requires for n in q.names])
+    wanted = [n for r in rules for q in r.requires for n in q.names]
+    return with_source(read(path, extra_metrics=wanted), path, sources)
 
 
 def files(measured: Measured, folder: Path) -> dict[Path, Path]:
@@ -51,6 +53,8 @@ def report(
     options: Options,
     rules: Sequence[Rule],
     kept: Path,
+    *,
+    sources: Lookup | None = None,
 ) -> Report:
     """Return the diagnosis of what was measured, among all that was timed.
 
@@ -60,7 +64,7 @@ def report(
     from kprof.diagnosis import diagnose
     from kprof.whole import whole
 
-    profile = _described(_profile(measured, rules), measured, target, options)
+    profile = _described(_profile(measured, rules, sources), measured, target, options)
     shown = kept.with_name("survey.ncu-rep") if _is_survey(measured) else kept
     source = replace(profile.source, path=readable(str(shown)))
     diagnosed = diagnose(replace(profile, source=source), rules=rules)
@@ -84,15 +88,15 @@ def _is_survey(measured: Measured) -> bool:
     )
 
 
-def _profile(measured: Measured, rules: Sequence[Rule]) -> Profile:
+def _profile(measured: Measured, rules: Sequence[Rule], sources: Lookup | None) -> Profile:
     last = measured.last
     if measured.survey is not None and (last is None or _is_survey(measured)):
         # All of its kernels come from the selection, which has counted them.
         return replace(measured.survey, kernels=())
     if last is None:
         raise ValueError("nothing was measured")
-    deep = measured.deep or load(rules, last.report)
-    return join([deep, *(load(rules, stage.report) for stage in measured.more)])
+    deep = measured.deep or load(rules, last.report, sources)
+    return join([deep, *(load(rules, stage.report, sources) for stage in measured.more)])
 
 
 def join(profiles: Sequence[Profile]) -> Profile:
@@ -101,6 +105,7 @@ def join(profiles: Sequence[Profile]) -> Profile:
     devices = list(first.devices)
     kernels = list(first.kernels)
     notes = list(first.notes)
+    files = {item.file: item for profile in reversed(profiles) for item in profile.files}
     for profile in others:
         places = [_place(devices, device) for device in profile.devices]
         start = max((kernel.index for kernel in kernels), default=-1) + 1
@@ -109,7 +114,13 @@ def join(profiles: Sequence[Profile]) -> Profile:
             for kernel in profile.kernels
         ]
         notes += [note for note in profile.notes if note not in notes]
-    return replace(first, devices=tuple(devices), kernels=tuple(kernels), notes=tuple(notes))
+    return replace(
+        first,
+        devices=tuple(devices),
+        kernels=tuple(kernels),
+        notes=tuple(notes),
+        files=tuple(files.values()),
+    )
 
 
 def _place(devices: list[Device], device: Device) -> int:

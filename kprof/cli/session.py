@@ -24,6 +24,7 @@ from kprof.collect.target import Target, resolve
 from kprof.errors import KprofError
 from kprof.model import Report
 from kprof.rule import Rule, registry, select
+from kprof.source_text import Lookup
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,8 @@ class Settings:
     fail_on: str = "never"
     rules: tuple[str, ...] | None = None
     rules_dir: str | None = None
+    source_dirs: tuple[Path, ...] = ()
+    source_map: tuple[tuple[str, Path], ...] = ()
     no_preflight: bool = False
     quiet: bool = False
     verbose: int = 0
@@ -110,7 +113,8 @@ def _run(
         place.scratch(folder) as scratch,
     ):
         runner = _runner(ncu, target, scratch, settings)
-        read = partial(reporting.load, rules)
+        sources = Lookup(settings.source_dirs, settings.source_map)
+        read = partial(reporting.load, rules, sources=sources)
         measured = staged.measure(runner, planned.options, settings.wanted, read)
         if measured.last is None:  # --plan
             return 0
@@ -118,7 +122,7 @@ def _run(
             return _failed(measured.last)
         with _keeping(measured, folder):
             diagnosed = reporting.report(
-                measured, target, planned.options, rules, folder / place.REPORT
+                measured, target, planned.options, rules, folder / place.REPORT, sources=sources
             )
             diagnosed = replace(diagnosed, notes=(*diagnosed.notes, *planned.notes))
             page = _write(diagnosed, folder, settings)

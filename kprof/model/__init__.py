@@ -12,6 +12,7 @@ from kprof.model.finding import (
     Severity,
     Skipped,
     Speedup,
+    Spot,
     Trail,
     Wait,
 )
@@ -52,6 +53,7 @@ from kprof.model.report import (
 from kprof.model.source import (
     Heat,
     SassLine,
+    SourceFile,
     SourceLine,
     SourceView,
     StallReason,
@@ -96,9 +98,11 @@ __all__ = [
     "SharedMemory",
     "Skipped",
     "Source",
+    "SourceFile",
     "SourceLine",
     "SourceView",
     "Speedup",
+    "Spot",
     "StallReason",
     "StallTree",
     "Survey",

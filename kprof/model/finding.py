@@ -38,14 +38,29 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
+class Spot:
+    """A line of a source file: the file as the compiler wrote it, the line 1-based."""
+
+    file: str
+    line: int
+
+
+@dataclass(frozen=True, slots=True)
 class Place:
-    """A source line or SASS instruction and its share (0..1) of the kernel's total."""
+    """A source line or SASS instruction and its share (0..1) of the kernel's total.
+
+    Attributes:
+        chain: of inlined code the lines it belongs to, from the innermost function to the kernel;
+            ``file`` and ``line`` are one of them, the one the report counts it at. Empty for other
+            code, and where the report does not hold the code's line table.
+    """
 
     file: str | None
     line: int | None
     sass: str | None
     pc: int | None
     share: float
+    chain: tuple[Spot, ...] = ()
 
 
 # How a load was found for the instruction that waits: ``register`` writes a register it needs;

@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from kprof.model.finding import Spot
+from kprof.model.source import SourceFile
+
 Dim3 = tuple[int, int, int]
 
 
@@ -135,6 +138,7 @@ class Instruction:
         line: 1-based source line, None without line information.
         values: counters by metric name, e.g. ``memory_l1_wavefronts_shared``.
         function: position among the kernel's functions, 0 unless code is called.
+        chain: as :attr:`kprof.model.Place.chain`.
     """
 
     pc: int
@@ -143,6 +147,7 @@ class Instruction:
     line: int | None
     values: Mapping[str, float]
     function: int = 0
+    chain: tuple[Spot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +161,7 @@ class Code:
         file: source file, None without line information.
         line: 1-based source line, None without line information.
         function: position among the kernel's functions, 0 unless code is called.
+        chain: as :attr:`kprof.model.Place.chain`.
     """
 
     pc: int
@@ -163,6 +169,7 @@ class Code:
     file: str | None = None
     line: int | None = None
     function: int = 0
+    chain: tuple[Spot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,6 +247,7 @@ class Profile:
         devices: every GPU a kernel ran on.
         kernels: in launch order.
         notes: what the reader could not read, one sentence each.
+        files: text of source files, as far as found.
     """
 
     source: Source
@@ -247,3 +255,4 @@ class Profile:
     devices: tuple[Device, ...]
     kernels: tuple[Kernel, ...]
     notes: tuple[str, ...] = ()
+    files: tuple[SourceFile, ...] = ()

@@ -12,7 +12,7 @@ from typing import Literal
 
 from kprof.model.finding import Finding, QualityNote, Skipped
 from kprof.model.profile import Collection, Launch, Opinion, Source
-from kprof.model.source import SourceView, StallTree
+from kprof.model.source import SourceFile, SourceView, StallTree
 
 # Why a kernel that was only timed was not measured in depth: its share of the GPU time is smaller
 # than those chosen (``--coverage``, ``--top``); it was launched in a search for the best
@@ -282,7 +282,12 @@ class KernelReport:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A diagnosed profile. ``findings`` are those that span kernels."""
+    """A diagnosed profile.
+
+    Attributes:
+        findings: those that span kernels.
+        files: text of the source files that the kernels' lines are in, as far as found.
+    """
 
     source: Source
     collection: Collection
@@ -290,3 +295,4 @@ class Report:
     kernels: tuple[KernelReport, ...]
     findings: tuple[Finding, ...] = ()
     notes: tuple[str, ...] = ()
+    files: tuple[SourceFile, ...] = ()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
-from kprof.model.finding import Place
+from kprof.model.finding import Place, Spot
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,21 @@ class Heat:
     excess_sectors: float | None = None
     local_sectors: float | None = None
     divergent_branches: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SourceFile:
+    """The text of a source file.
+
+    Attributes:
+        file: its name as the compiler wrote it.
+        origin: ``report`` for what ncu imported, else the path it was read from.
+        text: all of it, with plain line feeds.
+    """
+
+    file: str
+    origin: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +78,7 @@ class SassLine:
         file: source file, None without line information.
         line: 1-based source line, None without line information.
         heat: what it cost.
+        chain: as :attr:`kprof.model.Place.chain`.
     """
 
     pc: int
@@ -71,6 +87,7 @@ class SassLine:
     file: str | None
     line: int | None
     heat: Heat
+    chain: tuple[Spot, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +95,7 @@ class SourceView:
     """A kernel's source lines and instructions, as many as matter.
 
     A report says of each instruction one file and one line. Of inlined code that is the line in
-    the inlined function or the one that calls it, as the compiler noted it: the chain between them
-    is not in the report.
+    the inlined function or one that calls it, as the compiler noted it; ``chain`` has them all.
 
     Attributes:
         lines: most relevant first.

@@ -19,7 +19,7 @@ from tests.report_fixture import WHOLE
 
 def test_the_top_level_is_the_documented_one(report: Report) -> None:
     expected = ["schema", "kprof_version", "source", "collection", "devices", "kernels"]
-    assert list(to_dict(report)) == [*expected, "findings", "notes"]
+    assert list(to_dict(report)) == [*expected, "findings", "notes", "files"]
     assert to_dict(report)["schema"] == "kprof.report/1"
     assert to_dict(report)["kprof_version"] == __version__
 
