@@ -16,6 +16,8 @@
     ├── BadRule                 a rule file given by --rules-dir that cannot be loaded
     ├── UnknownSample           a sample kernel name that does not exist
     ├── NvccNotFound            no CUDA compiler on this machine
+    ├── BadBench                a bench file that cannot be used, or a variant or shape it lacks
+    ├── BenchFailed             no variant could be run
     ├── BadSnapshot             a file that is not an environment snapshot
     └── BuildFailed             a sample kernel that could not be built or started
 
@@ -25,8 +27,10 @@ The library raises these; only ``kprof.cli`` turns them into a message and an ex
 from __future__ import annotations
 
 __all__ = [
+    "BadBench",
     "BadRule",
     "BadSnapshot",
+    "BenchFailed",
     "BuildFailed",
     "CountersForbidden",
     "KprofError",
@@ -117,3 +121,11 @@ class BuildFailed(KprofError):
 
 class BadSnapshot(KprofError):
     """The file is no environment snapshot, or one of a version this kprof does not read."""
+
+
+class BadBench(KprofError):
+    """The bench file cannot be used, or has no such variant, parameter or shape."""
+
+
+class BenchFailed(KprofError):
+    """The process that runs the variants ended before any of them could be tried."""

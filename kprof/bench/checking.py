@@ -7,6 +7,7 @@ write outside leaves a trace.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -39,7 +40,7 @@ class Checker:
         self._tell("begin", step="reference", shape=text)
         try:
             cases = [self._case(Shape.parse(text), trial) for trial in range(_FRESH)]
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever a user's code raises
             survives(error)
             message = _said(error)
             self._tell("no-reference", shape=text, message=message)
@@ -59,7 +60,7 @@ class Checker:
                 result = worse(result, self._checked(unit, inputs, wanted))
         except NotImplementedError as error:
             return {"status": "unsupported", "message": _said(error)}
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001 - whatever a user's code raises
             survives(error)
             return {"status": "failed", "message": _said(error)}
         return result
@@ -132,7 +133,8 @@ def worse(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     if one["status"] != "ok":
         return one
     keys = ("max_abs_error", "max_rel_error")
-    return {**one, **{key: max(one[key], other[key]) for key in keys}}
+    larger = {key: max(one[key] or 0.0, other[key] or 0.0) for key in keys}
+    return {**one, **larger}
 
 
 def with_nan_around(value: Any) -> Any:
@@ -234,7 +236,7 @@ def _allowed(got: Any) -> float:
 def _largest(values: Any) -> float | None:
     # JSON has no NaN; what has no largest error has wrong elements, which are told.
     largest = float(values.max()) if values.numel() else 0.0
-    return largest if largest == largest and largest != float("inf") else None
+    return largest if math.isfinite(largest) else None
 
 
 def _wrong(message: str) -> dict[str, Any]:

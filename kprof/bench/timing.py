@@ -44,11 +44,14 @@ class Timer:
     def all(self, units: Mapping[str, Unit]) -> None:
         """Time in the order that was given."""
         for text, labels in self._orders["timings"]:
-            try:
-                self._shape(text, [(label, units.get(label)) for label in labels])
-            except Exception as error:
-                survives(error)
-                self._tell("not-timed", shape=text, message=f"{type(error).__name__}: {error}")
+            self._attempt(text, [(label, units.get(label)) for label in labels])
+
+    def _attempt(self, text: str, chosen: Sequence[tuple[str, Unit | None]]) -> None:
+        try:
+            self._shape(text, chosen)
+        except Exception as error:  # noqa: BLE001 - whatever a user's code raises
+            survives(error)
+            self._tell("not-timed", shape=text, message=f"{type(error).__name__}: {error}")
 
     def _shape(self, text: str, chosen: Sequence[tuple[str, Unit | None]]) -> None:
         self._tell("begin", step="inputs", shape=text)

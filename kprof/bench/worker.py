@@ -1,10 +1,9 @@
-"""The process that runs a bench file: in the target's interpreter, with torch, without kprof's own
-dependencies.
+"""The process that runs a bench file: in the target's interpreter, with its torch.
 
-Started as ``python worker.py JOB``. ``JOB`` is a folder: ``job.json`` says what to run, every step
-is told as a line of ``events.jsonl`` before it begins, and ``orders.json`` appears there once kprof
-has read what the bench file offers and compiled its CUDA sources. What the bench file prints goes
-elsewhere and disturbs nothing.
+kprof's own dependencies need not be there. Started as ``python worker.py JOB``. ``JOB`` is a folder: ``job.json`` says what to run, every step
+is told as a line of ``events.jsonl`` before it begins, and ``orders-0.json`` and so on appear there:
+once kprof has read what the bench file offers and compiled its CUDA sources, and once it knows which
+variants are right. What the bench file prints goes elsewhere and disturbs nothing.
 """
 
 from __future__ import annotations
@@ -15,13 +14,16 @@ if __name__ == "__main__":
     # Python puts this file's folder first, whose modules would hide others of their names.
     sys.path.pop(0)
 
+import importlib
 import importlib.util
+import itertools
 import json
 import os
 import random
 import runpy
 import time
 import traceback
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +60,7 @@ class Teller:
         self._file = file
 
     def __call__(self, event: str, **fields: Any) -> None:
+        """Tell that something begins or what came of it."""
         self._file.write(json.dumps({"event": event, **fields}) + "\n")
         self._file.flush()
 
@@ -70,6 +73,8 @@ class Run:
 
     def whole(self) -> int:
         """Load the bench file, say what it offers, wait for orders and follow them."""
+        from kprof.bench.units import units
+
         self.tell("begin", step="load")
         try:
             suite, device = self._suite(), self._device()
@@ -77,28 +82,31 @@ class Run:
             self.tell("refused", message=str(error))
             return 0
         self.tell("suite", **_described(suite, device, self.job))
-        orders = self._orders()
-        for library, built in zip(suite.libraries, orders["libraries"], strict=True):
-            library.place = built["place"] and Path(built["place"])
-            library.problem = built["problem"]
-        self._follow(suite, device, orders)
-        self.tell("done")
+        work = {unit.label: unit for unit in units(suite, self.job["overrides"])}
+        for orders in self._orders():
+            self._follow(suite, device, work, orders)
+            self.tell("finished", step=orders["step"])
         return 0
 
-    def _follow(self, suite: Any, device: Any, orders: dict[str, Any]) -> None:
-        from kprof.bench.checking import Checker
-        from kprof.bench.timing import Timer
-        from kprof.bench.units import units
+    def _follow(
+        self, suite: Any, device: Any, work: dict[str, Any], orders: dict[str, Any]
+    ) -> None:
+        if orders["step"] == "prepare":
+            for library, built in zip(suite.libraries, orders["libraries"], strict=True):
+                library.place = built["place"] and Path(built["place"])
+                library.problem = built["problem"]
+        elif orders["step"] == "check":
+            from kprof.bench.checking import Checker
 
-        chosen = units(suite, self.job["overrides"])
-        work = {unit.label: unit for unit in chosen}
-        if orders.get("once"):
+            Checker(suite, device, orders, self.tell).all(work)
+        elif orders["step"] == "time":
+            from kprof.bench.timing import Timer
+
+            Timer(suite, device, orders, self.tell).all(work)
+        elif orders["step"] == "once":
             from kprof.bench.once import run_once
 
-            return run_once(suite, work, device, orders)
-        Checker(suite, device, orders, self.tell).all(work)
-        Timer(suite, device, orders, self.tell).all(work)
-        return None
+            run_once(suite, work, device, orders)
 
     def _suite(self) -> Any:
         from kprof.bench import api
@@ -127,13 +135,19 @@ class Run:
         torch.manual_seed(self.job["seed"])
         return torch.device(self.job["device"])
 
-    def _orders(self) -> dict[str, Any]:
-        place, parent = self.folder / "orders.json", os.getppid()
-        while not place.exists():
-            if os.getppid() != parent:  # nobody is left to give any
-                raise SystemExit(0)
-            time.sleep(_POLL_S)
-        return dict(json.loads(place.read_text(encoding="utf-8")))
+    def _orders(self) -> Iterator[dict[str, Any]]:
+        """Yield the orders in turn, until the one to quit or until nobody is left to give any."""
+        parent = os.getppid()
+        for number in itertools.count():
+            place = self.folder / f"orders-{number}.json"
+            while not place.exists():
+                if os.getppid() != parent:
+                    return
+                time.sleep(_POLL_S)
+            orders = json.loads(place.read_text(encoding="utf-8"))
+            if orders["step"] == "quit":
+                return
+            yield orders
 
 
 def explained(error: BaseException, path: str) -> str:
@@ -151,12 +165,10 @@ def explained(error: BaseException, path: str) -> str:
 def _described(suite: Any, device: Any, job: dict[str, Any]) -> dict[str, Any]:
     import platform
 
-    import torch
-
     from kprof.bench.hardware import described
     from kprof.bench.units import units
 
-    folder = Path(job["file"]).parent
+    torch, folder = sys.modules["torch"], Path(job["file"]).parent
     return {
         "units": [unit.described() for unit in units(suite, job["overrides"])],
         "variants": list(suite.variants),
@@ -176,10 +188,9 @@ def _described(suite: Any, device: Any, job: dict[str, Any]) -> dict[str, Any]:
 
 def _imported_torch() -> Any:
     try:
-        import torch
+        return importlib.import_module("torch")
     except Exception as error:
         raise Refused(f"torch cannot be imported by {sys.executable}: {error}") from error
-    return torch
 
 
 def _adopt() -> None:
