@@ -1,7 +1,7 @@
 """The JSON Schemas of kprof's documents, made from the models' own type hints and docstrings.
 
-Shipped as ``report.schema.json`` and ``doctor.schema.json``; ``python -m kprof.schema`` rewrites
-them after a model changed.
+Shipped as ``report.schema.json``, ``doctor.schema.json`` and ``bench.schema.json``;
+``python -m kprof.schema`` rewrites them after a model changed.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin
 
+from kprof.bench.result import Bench
+from kprof.bench_export import SCHEMA as BENCH
 from kprof.doctor_export import SCHEMA as DOCTOR
 from kprof.doctor_result import DoctorReport
 from kprof.export import SCHEMA as REPORT
@@ -27,6 +29,7 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 DOCUMENTS: dict[str, tuple[type, str]] = {
     REPORT: (Report, "report.schema.json"),
     DOCTOR: (DoctorReport, "doctor.schema.json"),
+    BENCH: (Bench, "bench.schema.json"),
 }
 
 _SCALARS: dict[object, dict[str, Any]] = {

@@ -43,7 +43,8 @@ LAYERS: tuple[frozenset[str], ...] = (
          "whole"}
     ),
     frozenset(
-        {"annotations", "collection_text", "doctor_export", "doctor_html", "doctor_input",
+        {"annotations", "bench_export", "bench_figures", "bench_html", "bench_text",
+         "collection_text", "doctor_export", "doctor_html", "doctor_input",
          "doctor_matrix", "doctor_result", "doctor_text", "doctor_words", "doubts", "export",
          "figures", "frame", "html", "kernel_text", "markdown", "markers", "page", "plane",
          "ranking", "sketch", "survey_text", "templating", "terminal", "text", "unplaced"}

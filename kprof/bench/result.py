@@ -140,6 +140,7 @@ class Why:
         compute_pct: compute throughput in percent of peak.
         occupancy_pct: achieved occupancy.
         wavefront_excess_pct: shared-memory wavefronts beyond the ideal.
+        intensity: FLOP per byte of DRAM traffic, both as measured.
         bound: what the hardware was busiest with.
         finding: rule of the first finding.
         headline: what it says.
@@ -152,6 +153,7 @@ class Why:
     compute_pct: float | None = None
     occupancy_pct: float | None = None
     wavefront_excess_pct: float | None = None
+    intensity: float | None = None
     bound: str | None = None
     finding: str | None = None
     headline: str | None = None

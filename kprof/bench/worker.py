@@ -8,9 +8,10 @@ variants are right. What the bench file prints goes elsewhere and disturbs nothi
 
 from __future__ import annotations
 
+import os
 import sys
 
-if __name__ == "__main__":
+if __name__ == "__main__" and sys.path[:1] == [os.path.dirname(os.path.abspath(__file__))]:  # noqa: PTH100, PTH120 - pathlib would be looked for there
     # Python puts this file's folder first, whose modules would hide others of their names.
     sys.path.pop(0)
 
@@ -18,7 +19,6 @@ import importlib
 import importlib.util
 import itertools
 import json
-import os
 import random
 import runpy
 import time
@@ -29,7 +29,7 @@ from typing import Any
 
 LOST = 3  # exit status after an error that no further work in this process survives
 _POLL_S = 0.05
-_ADVICE_LINES = 3
+_LINES = 3  # of what an exception says; CUDA's own are followed by general advice
 
 
 def main(folder: Path) -> int:
@@ -156,7 +156,8 @@ def explained(error: BaseException, path: str) -> str:
         frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == path
     ]
     where = f"line {frames[-1].lineno}: " if frames else ""
-    said = " ".join(str(error).split("\n")[:_ADVICE_LINES]).strip()
+    lines = str(error).split("\n")
+    said = " ".join(lines[: 1 if lines[0].startswith("CUDA error") else _LINES]).strip()
     kind = type(error).__name__
     known = kind in {"DefinitionError", "LaunchError", "Unsupported"}
     return where + (said if known else f"{kind}: {said}" if said else kind)

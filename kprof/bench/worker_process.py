@@ -59,9 +59,7 @@ class Worker:
         self._events = folder / "events.jsonl"
         self._events.touch()
         try:
-            self._child = process.start(
-                command(python, folder), output=self._output, cwd=Path(job["file"]).parent
-            )
+            self._child = process.start(command(python, folder), output=self._output)
         except OSError as error:
             raise BenchFailed(
                 f"{python} cannot be started: {error.strerror}", hint="choose one with --python"

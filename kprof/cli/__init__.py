@@ -30,6 +30,7 @@ COMMANDS = {
     "doctor": ("kprof.cli.doctor:doctor", "Find what keeps CUDA, torch or ncu from working."),
     "profile": ("kprof.cli.profile:profile", "Run a program under ncu, diagnose its kernels."),
     "analyze": ("kprof.cli.analyze:analyze", "Diagnose existing .ncu-rep reports."),
+    "bench": ("kprof.cli.bench:bench", "Check and time the variants of an operator."),
     "rules": ("kprof.cli.rules:rules", "List the diagnosis rules, or explain one."),
     "samples": ("kprof.cli.samples:samples", "List, show, build and run the sample kernels."),
     "demo": ("kprof.cli.demo:demo", "Show the whole pipeline on this machine."),

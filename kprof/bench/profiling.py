@@ -1,0 +1,159 @@
+"""Why a variant takes the time it takes: one call of each under ncu, and kprof's diagnosis of it."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kprof.bench.engine import Found, Request
+from kprof.bench.once import range_name
+from kprof.bench.result import Why
+from kprof.bench.worker_process import command, last_line, write_orders
+from kprof.collect.command import Options, ncu_argv
+from kprof.collect.plan import plan_for
+from kprof.collect.run import Collected, collect
+from kprof.diagnosis import diagnose
+from kprof.errors import KprofError
+from kprof.model import KernelReport, Report
+from kprof.reader import load
+from kprof.rule import registry
+
+# NVIDIA's two Speed Of Light numbers are no part of kprof's own plan; a bench shows them.
+_SPEED_OF_LIGHT = "SpeedOfLight"
+
+
+@dataclass(frozen=True, slots=True)
+class Profiler:
+    """What to profile with.
+
+    Attributes:
+        ncu: the program.
+        version: its version.
+        capability: of the GPU, None when not known.
+        timeout_s: for all of it, None for no limit.
+    """
+
+    ncu: str
+    version: str | None
+    capability: str | None
+    timeout_s: float | None = None
+
+
+def explain(
+    profiler: Profiler, request: Request, found: Found
+) -> tuple[dict[tuple[str, str], Why], tuple[str, ...]]:
+    """Profile every unit that was timed and return what limits it, by unit and shape; and notes.
+
+    A failure costs the timings nothing: it is a note.
+    """
+    ordered = [(shape, found.right(shape)) for shape in found.shapes if found.right(shape)]
+    if not ordered:
+        return {}, ()
+    try:
+        report, notes = _profiled(profiler, request, found, ordered)
+    except KprofError as error:
+        return {}, (f"No diagnosis: {error.message}",)
+    pairs = [(unit, shape) for shape, units in ordered for unit in units]
+    told = dict(_told(report, pairs))
+    missing = [f"{unit} at {shape}" for unit, shape in pairs if (unit, shape) not in told]
+    if missing:
+        notes += (f"No kernel was measured for {', '.join(missing)}.",)
+    return told, notes
+
+
+def _profiled(
+    profiler: Profiler,
+    request: Request,
+    found: Found,
+    ordered: Sequence[tuple[str, Sequence[str]]],
+) -> tuple[Report, tuple[str, ...]]:
+    with tempfile.TemporaryDirectory(prefix="kprof-bench-") as name:
+        folder = Path(name)
+        _give_orders(folder, request, found, ordered)
+        collected = collect(
+            ncu_argv(
+                profiler.ncu,
+                _options(profiler),
+                command(request.python, folder),
+                report=folder / "report.ncu-rep",
+                log=folder / "ncu.log",
+            ),
+            report=folder / "report.ncu-rep",
+            log=folder / "ncu.log",
+            timeout_s=profiler.timeout_s,
+            output=folder / "output.txt",
+        )
+        if collected.report is None:
+            raise KprofError(_why_nothing(collected, folder))
+        rules = registry()
+        needed = [name for rule in rules for quantity in rule.requires for name in quantity.names]
+        report = diagnose(load(collected.report, extra_metrics=needed), rules=rules)
+        return report, tuple(_endings(collected))
+
+
+def _give_orders(
+    folder: Path, request: Request, found: Found, ordered: Sequence[tuple[str, Sequence[str]]]
+) -> None:
+    (folder / "job.json").write_text(json.dumps(request.job()), encoding="utf-8")
+    built = [{"place": each.place, "problem": each.problem} for each in found.libraries]
+    write_orders(folder, 0, "prepare", libraries=built)
+    write_orders(folder, 1, "once", timings=ordered, seed=request.seed)
+    write_orders(folder, 2, "quit")
+
+
+def _options(profiler: Profiler) -> Options:
+    plan = plan_for("standard", None, profiler.capability, profiler.version)
+    sections = tuple(dict.fromkeys([*plan.sections, _SPEED_OF_LIGHT]))
+    wanted = Options(depth="standard", from_start=False)
+    return replace(wanted, metrics=plan.metrics, sections=sections)
+
+
+def _why_nothing(collected: Collected, folder: Path) -> str:
+    if collected.timed_out:
+        return "ncu took too long"
+    said = last_line(folder / "ncu.log") or last_line(folder / "output.txt")
+    return f"ncu measured nothing: {said}" if said else "ncu measured nothing"
+
+
+def _endings(collected: Collected) -> Iterator[str]:
+    if collected.timed_out:
+        yield "The time for profiling was up before all variants were measured."
+    elif collected.hung is not None:
+        yield f"ncu got no further with {collected.hung}; what followed was not measured."
+    elif collected.target_exit:
+        yield f"The profiled run ended with status {collected.target_exit}."
+
+
+def _told(
+    report: Report, pairs: Sequence[tuple[str, str]]
+) -> Iterator[tuple[tuple[str, str], Why]]:
+    ranges: Mapping[str, tuple[str, str]] = {range_name(*pair): pair for pair in pairs}
+    kernels: dict[tuple[str, str], list[KernelReport]] = {}
+    for kernel in report.kernels:
+        for name in kernel.nvtx:
+            if name in ranges:
+                kernels.setdefault(ranges[name], []).append(kernel)
+    yield from ((pair, why(found)) for pair, found in kernels.items())
+
+
+def why(kernels: Sequence[KernelReport]) -> Why:
+    """Return what limits the longest of the kernels that a call ran."""
+    longest = max(kernels, key=lambda kernel: kernel.duration_s or 0.0)
+    first = next(iter(longest.findings), None)
+    shared = longest.shared_memory
+    return Why(
+        kernels=tuple(dict.fromkeys(kernel.demangled or kernel.name for kernel in kernels)),
+        kernel=longest.demangled or longest.name,
+        duration_s=longest.duration_s,
+        memory_pct=longest.throughput.memory_pct,
+        compute_pct=longest.throughput.compute_pct,
+        occupancy_pct=longest.occupancy.achieved_pct,
+        wavefront_excess_pct=shared.excess_pct if shared else None,
+        intensity=longest.roofline.intensity.dram if longest.roofline else None,
+        bound=longest.bound,
+        finding=first.rule if first else None,
+        headline=first.headline if first else None,
+    )
