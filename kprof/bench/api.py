@@ -44,7 +44,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar, overload
 
-from kprof.bench.cuda import Library
+from kprof.bench.launchers import Library
 
 __all__ = [
     "Cost",
@@ -305,7 +305,7 @@ def cuda(source: str, *flags: str) -> Library:
         flags: further ones for nvcc, e.g. ``-DTILE=32``.
 
     Returns:
-        A library whose attributes are the launchers: :class:`kprof.bench.cuda.Library`.
+        A library whose attributes are the launchers: :class:`kprof.bench.launchers.Library`.
     """
     library = Library(Path(source), tuple(flags))
     current.libraries.append(library)

@@ -27,19 +27,21 @@ VARIANTS = "KPROF_BENCH_VARIANTS"
 _SEEDS = 2**31
 
 
-def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
-    """Split at commas, but not at those between the brackets of a unit's name."""
-    if value is None:
-        return None
+def split(text: str) -> tuple[str, ...]:
+    """Split names at commas, but not at those between the brackets of a unit's name."""
     names, depth = [""], 0
-    for letter in value:
+    for letter in text:
         depth += (letter == "[") - (letter == "]")
         if letter == "," and depth == 0:
             names.append("")
         else:
             names[-1] += letter
-    found = tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
-    if not found:
+    return tuple(dict.fromkeys(name.strip() for name in names if name.strip()))
+
+
+def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...] | None:
+    found = None if value is None else split(value)
+    if found == ():
         raise click.BadParameter("names nothing")
     return found
 

@@ -1,0 +1,158 @@
+from __future__ import annotations
+
+import pytest
+
+from kprof import bench
+from kprof.bench import api, choice
+from kprof.bench.units import units
+from kprof.errors import BadBench
+
+
+@pytest.fixture(autouse=True)
+def suite(monkeypatch: pytest.MonkeyPatch) -> api.Suite:
+    fresh = api.Suite()
+    monkeypatch.setattr(api, "current", fresh)
+    return fresh
+
+
+@pytest.mark.parametrize(
+    ("text", "sizes", "options", "written"),
+    [
+        ("4096", (4096,), {}, "4096"),
+        ("1x64x128x128", (1, 64, 128, 128), {}, "1x64x128x128"),
+        (" 1 × 12 × 128 , kernel=5, pad = -1", (1, 12, 128), {"kernel": 5, "pad": -1}, "1x12x128,kernel=5,pad=-1"),
+    ],
+)  # fmt: skip
+def test_shapes_are_understood(
+    text: str, sizes: tuple[int, ...], options: dict[str, int], written: str
+) -> None:
+    shape = bench.Shape.parse(text)
+    assert (tuple(shape), dict(shape.options), str(shape)) == (sizes, options, written)
+    assert bench.Shape.parse(str(shape)) == shape
+    assert (shape.get("kernel", 3), shape[0], len(shape)) == (
+        options.get("kernel", 3),
+        sizes[0],
+        len(sizes),
+    )
+
+
+@pytest.mark.parametrize(
+    "text", ["", "x", "1x", "1y2", "0", "1x0", "-1", "4,kernel", "4,=3", "9" * 20]
+)
+def test_what_is_no_shape_is_refused(text: str) -> None:
+    with pytest.raises(bench.DefinitionError):
+        bench.Shape.parse(text)
+
+
+def test_a_file_is_what_it_marks(suite: api.Suite) -> None:
+    @bench.variant
+    def torch_add(a: int, b: int) -> int:
+        return a + b
+
+    @bench.variant(name="tiled", block=(64, 128), rows=(1, 2))
+    def other(a: int, out: object, *, block: int, rows: int) -> None: ...
+
+    assert list(suite.variants) == ["torch-add", "tiled"]
+    assert [unit.label for unit in units(suite, {})] == [
+        "torch-add",
+        "tiled[block=64,rows=1]", "tiled[block=64,rows=2]",
+        "tiled[block=128,rows=1]", "tiled[block=128,rows=2]",
+    ]  # fmt: skip
+    assert [unit.label for unit in units(suite, {"block": [7], "rows": [1]})] == [
+        "torch-add",
+        "tiled[block=7,rows=1]",
+    ]
+    assert (suite.variants["torch-add"].takes_out, suite.variants["tiled"].takes_out) == (
+        False,
+        True,
+    )
+    assert torch_add(1, 2) == 3, "the marked function is still itself"
+
+
+def test_a_unit_binds_its_inputs_and_its_output(suite: api.Suite) -> None:
+    @bench.variant(scale=(3,))
+    def fill(a: int, out: list[int], scale: int) -> None:
+        out.append(a * scale)
+
+    @bench.variant
+    def give(a: int) -> int:
+        return a
+
+    fills, gives = units(suite, {})
+    place: list[int] = []
+    assert fills.bound((2,), place)() is place
+    assert (place, gives.bound((2,), None)()) == ([6], 2)
+
+
+def test_what_cannot_be_is_refused(suite: api.Suite) -> None:
+    bench.variant(name="a")(lambda: None)
+    bench.inputs(lambda: None)
+    bench.reference(lambda: None)
+    bench.output(lambda: None)
+    bench.cost(lambda: bench.Cost(1))
+    for again in (
+        lambda: bench.variant(name="a")(lambda: None),
+        lambda: bench.inputs(lambda: None),
+        lambda: bench.reference(double=False)(lambda: None),
+        lambda: bench.output(lambda: None),
+        lambda: bench.cost(lambda: bench.Cost(1)),
+        lambda: bench.variant(name="b", block=())(lambda: None),
+        lambda: bench.variant(name="b", block="64")(lambda: None),
+        lambda: bench.tolerance(-1),
+        lambda: bench.tolerance(float("nan")),
+    ):
+        with pytest.raises(bench.DefinitionError):
+            again()
+    suite.check()
+
+
+@pytest.mark.parametrize("missing", ["variants", "inputs", "reference"])
+def test_a_file_that_says_too_little_is_refused(suite: api.Suite, missing: str) -> None:
+    bench.variant(name="a")(lambda: None)
+    bench.inputs(lambda: None)
+    bench.reference(lambda: None)
+    setattr(suite, missing, {} if missing == "variants" else None)
+    with pytest.raises(bench.DefinitionError, match=missing[:5]):
+        suite.check()
+
+
+UNITS = [
+    {"label": "naive", "variant": "naive"},
+    {"label": "tiled[block=64]", "variant": "tiled"},
+    {"label": "tiled[block=128]", "variant": "tiled"},
+]
+
+
+def test_units_are_chosen_by_variant_and_by_label() -> None:
+    assert list(choice.chosen(UNITS, None)) == [unit["label"] for unit in UNITS]
+    assert list(choice.chosen(UNITS, ["tiled[block=128]", "naive"])) == [
+        "tiled[block=128]",
+        "naive",
+    ]
+    assert len(choice.chosen(UNITS, ["tiled"])) == 2
+    with pytest.raises(BadBench, match="no variant 'tilde'") as refusal:
+        choice.chosen(UNITS, ["tilde"])
+    assert "tiled" in str(refusal.value.hint)
+
+
+def test_the_baseline_comes_first() -> None:
+    every = choice.chosen(UNITS, None)
+    assert list(choice.baseline_first(every, "tiled")) == [
+        "tiled[block=64]",
+        "naive",
+        "tiled[block=128]",
+    ]
+    with pytest.raises(BadBench):
+        choice.baseline_first(every, "cudnn")
+
+
+def test_shapes_to_check_are_one_element_full_tiles_and_ragged() -> None:
+    assert choice.check_shapes(["1x64x128x128", "2x64x128x128"]) == [
+        "1x1x1x1",
+        "2x2x64x64",
+        "3x3x37x61",
+    ]
+    assert choice.check_shapes(["4096"]) == ["1", "65536", "100003"]
+    assert choice.check_shapes(["8x8,kernel=5"]) == [
+        "1x1,kernel=5", "64x128,kernel=5", "67x131,kernel=5",
+    ]  # fmt: skip
