@@ -9,8 +9,9 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from kprof import page, templating, units, words
+from kprof import page, source_page, templating, units, words
 from kprof.collection_text import REPLAYS
+from kprof.curve_sketch import curve_sketches
 from kprof.figures import plotly_script, roofline_figure, timed
 from kprof.model import KernelReport, Report, Roofline
 from kprof.names import printable, short
@@ -62,6 +63,10 @@ def render(report: Report) -> str:
         levels=LEVELS,
         homeless=_homeless(shown, rooflines),
         data=_data(rooflines),
+        sources=source_page.packed(report, [entry.kernel for entry in shown if entry.detailed]),
+        texts=source_page.texts(report),
+        column_titles=source_page.COLUMNS,
+        line_info=source_page.LINE_INFO,
         plotly=plotly_script() if rooflines else None,
         open_kernels=OPEN_KERNELS,
         table_rows=TABLE_ROWS,
@@ -112,6 +117,14 @@ def _environment() -> Environment:
         durations,
         launched,
         left_out,
+        source_page.has_view,
+        source_page.columns,
+        source_page.top_rows,
+        source_page.line_of,
+        source_page.cost,
+        source_page.amount,
+        source_page.unplaced_share,
+        curve_sketches,
         page.doubts,
         page.remarks,
         units.speedup,

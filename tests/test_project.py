@@ -44,10 +44,11 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
     frozenset(
         {"annotations", "bench_export", "bench_figures", "bench_html", "bench_text",
-         "collection_text", "doctor_export", "doctor_html", "doctor_input",
+         "collection_text", "curve_sketch", "doctor_export", "doctor_html", "doctor_input",
          "doctor_matrix", "doctor_result", "doctor_text", "doctor_words", "doubts", "export",
          "figures", "frame", "html", "kernel_text", "markdown", "markers", "page", "plane",
-         "ranking", "sketch", "survey_text", "templating", "terminal", "text", "unplaced"}
+         "ranking", "sketch", "source_page", "survey_text", "templating", "terminal", "text",
+         "unplaced"}
     ),
     frozenset({"", "analysis", "api", "calibration", "formats", "schema"}),  # "" is kprof/__init__.py
     frozenset({"__main__", "cli"}),
