@@ -12,6 +12,9 @@ PYTEST_ARGS ?=
 
 INSTALLED := $(VENV)/.kprof-installed
 TEST_NEEDS := $(VENV)/.kprof-test-needs
+# A Python with torch beside kprof's own, as the programs have that kprof runs.
+TORCH := $(VENV)/torch
+TORCH_NEEDS := $(VENV)/.kprof-torch
 
 # A Python that was upgraded away, or a checkout that was moved, leaves an environment behind that
 # points nowhere: set it up again.
@@ -28,7 +31,7 @@ help: ## Show what make can do here.
 demo: $(INSTALLED) ## Install kprof into .venv, diagnose a sample kernel, print the report's path.
 	@$(PY) -m kprof demo
 
-test: $(TEST_NEEDS) ## Run every test, lint and type checks among them.
+test: $(TEST_NEEDS) $(TORCH_NEEDS) ## Run every test, lint and type checks among them.
 	@$(PY) -m pytest -n $(PYTEST_JOBS) --dist loadfile $(PYTEST_ARGS)
 
 mutate: $(TEST_NEEDS) ## Change thresholds and remove guards of the rules; list what no test notices.
@@ -76,4 +79,12 @@ $(TEST_NEEDS): pyproject.toml $(INSTALLED)
 	@echo "Installing what the tests need into $(VENV)" >&2
 	@$(PIP) install --quiet --upgrade 'pip>=25.1'
 	@$(PIP) install --quiet --group dev
+	@touch $@
+
+# Wished for: without it the tests that run torch skip.
+$(TORCH_NEEDS): | $(INSTALLED)
+	@echo "Installing torch into $(TORCH)" >&2
+	@$(PY) -m venv --clear $(TORCH) && \
+	  $(TORCH)/bin/python -m pip --disable-pip-version-check install --quiet torch numpy || \
+	  echo "torch cannot be installed: its tests will skip" >&2
 	@touch $@
