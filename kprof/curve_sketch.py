@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kprof.model import Occupancy, OccupancyCurve
@@ -68,12 +69,23 @@ def _curve(curve: OccupancyCurve) -> Curve:
     return Curve(
         title=title,
         unit=unit,
-        path=" ".join(f"{x(a)},{y(b)}" for a, b in curve.points),
+        path=_path([(round(x(a)), round(y(b))) for a, b in curve.points]),
         here=(x(curve.here[0]), y(curve.here[1])) if curve.here else None,
         said=_said(curve, unit),
         x_ticks=tuple(Tick(x(value), count(value)) for value in (first, (first + last) // 2, last)),
         y_ticks=tuple(Tick(y(value), count(value)) for value in (0.0, top)),
     )
+
+
+def _path(points: Sequence[tuple[int, int]]) -> str:
+    """Return the points of a polyline, without those that lie between two at their height."""
+    last = len(points) - 1
+    kept = [
+        point
+        for at, point in enumerate(points)
+        if at in {0, last} or not points[at - 1][1] == point[1] == points[at + 1][1]
+    ]
+    return " ".join(f"{x},{y}" for x, y in dict.fromkeys(kept))
 
 
 def _said(curve: OccupancyCurve, unit: str) -> str:

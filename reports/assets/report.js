@@ -236,7 +236,8 @@
   async function unpack() {
     const packed = document.getElementById("plotly-packed");
     if (!packed || typeof DecompressionStream === "undefined") return;
-    const bytes = Uint8Array.from(atob(packed.textContent.trim()), (letter) => letter.charCodeAt(0));
+    const text = atob(packed.textContent.trim()), bytes = new Uint8Array(text.length);
+    for (let at = 0; at < text.length; at++) bytes[at] = text.charCodeAt(at); // a callback each is slow
     const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     const script = document.createElement("script");
     script.textContent = await new Response(stream).text();
