@@ -41,9 +41,7 @@ def remote_memory_traffic(kernel: Kernel) -> Finding | None:
 
     ## Known problems
 
-    Needs counters by aperture, which are not part of kprof's own plan: the rule is skipped at
-    `standard` and works on reports with ncu's memory sections, such as `--depth full`. They do not
-    exist from compute capability 10.0 to 10.3. Data that is used once and moved in full lines may
+    Counters by aperture do not exist from compute capability 10.0 to 10.3. Data that is used once and moved in full lines may
     well stay where it is: then the link is the limit and the copy would only come first.
 
     ## References

@@ -11,7 +11,8 @@
 # STEPS="plan" leaves the full recordings out (default "plan full"). ONLY=REGEX records the samples
 # whose <topic>-<file> matches, FULL_ONLY=REGEX those recorded with the full set; ARCH sets nvcc's
 # -arch (sm_90); JOBS runs so many ncu at once (1): they take turns with the GPU's counters (ncu's
-# lock file) and only start and end side by side. SOURCES sets where the sources are copied to and built (/opt/kernels): that path ends up in the
+# lock file) and only start and end side by side. After BUDGET_S seconds no further recording starts;
+# what is there is packed all the same. SOURCES sets where the sources are copied to and built (/opt/kernels): that path ends up in the
 # reports, so it should say nothing about the machine.
 set -euo pipefail
 
@@ -20,6 +21,7 @@ out=${OUT:?set OUT to a folder for the recordings}
 only=${ONLY:-.}
 full_only=${FULL_ONLY:-.}
 jobs=${JOBS:-1}
+budget_s=${BUDGET_S:-86400}
 steps=${STEPS:-plan full}
 arch=${ARCH:-sm_90}
 sources=${SOURCES:-/opt/kernels}
@@ -80,6 +82,7 @@ build_and_run() { # SOURCE, relative to $sources
 record() { # NAME STEP NCU_OPTIONS...
   local name=$1 step=$2 status=0
   shift 2
+  if (( ${EPOCHREALTIME%.*} - ${started%.*} > budget_s )); then echo "late  $step $name"; return; fi
   timed "$name" "$step" ncu --export "$work/$step/$name" "$@" --target-processes all --nvtx \
     --import-source yes --clock-control none --cache-control all "$sources/bin/$name" || status=$?
   report "$name" "$step" "$status"
@@ -101,19 +104,22 @@ export work log sources arch limit_s
 # shellcheck disable=SC2016 # $1 belongs to the inner shell
 printf '%s\0' "${chosen[@]}" | xargs -0 -P "$(nproc)" -I{} bash -c 'build_and_run "$1"' _ {}
 
-record_steps() { # SOURCE; only correct kernels are worth recording
-  local name=${1%.cu}
+record_step() { # STEP SOURCE; only correct kernels are worth recording
+  local step=$1 name=${2%.cu}
   name=${name//\//-}
   grep -q "^$name	plain	0	" "$log" || return 0
-  if [[ $steps == *plan* ]]; then record "$name" plan --metrics "$metrics"; fi
-  if [[ $steps == *full* ]] && grep -Eq -- "$full_only" <<<"$name"; then
+  if [[ $step == plan ]]; then
+    record "$name" plan --metrics "$metrics"
+  elif grep -Eq -- "$full_only" <<<"$name"; then
     record "$name" full --set full
   fi
 }
-export -f record_steps record
-export metrics steps full_only
-# shellcheck disable=SC2016 # $1 belongs to the inner shell
-printf '%s\0' "${chosen[@]}" | xargs -0 -P "$jobs" -I{} bash -c 'record_steps "$1"' _ {}
+export -f record_step record
+export metrics full_only started budget_s
+for step in $steps; do
+  # shellcheck disable=SC2016 # $1 and $2 belong to the inner shell
+  printf '%s\0' "${chosen[@]}" | xargs -0 -P "$jobs" -I{} bash -c 'record_step "$1" "$2"' _ "$step" {}
+done
 
 OUT=$out WORK=$work METRICS=$metrics ELAPSED=$(python3 -c "print($(now) - $started)") \
   ONLY_COUNT=${#chosen[@]} STEPS="$steps" python3 - <<'PYTHON'

@@ -49,6 +49,6 @@ def _waits(name: str, options: Options) -> str:
     in_app = "try --as-in-app, " if options.replay_mode == "kernel" else ""
     return (
         "a kernel that waits for the CPU, for another kernel or for another GPU (NCCL, NVSHMEM) "
-        "never ends when ncu runs it alone: leave it out with --kernel "
+        "never ends when ncu runs it alone: leave it out, and those it waits for, with --kernel "
         f"{shlex.quote(f'^(?!.*{kernel})')}, {in_app}or {together}"
     )

@@ -172,22 +172,17 @@ DRAM_CHANNEL_UNEVENNESS = Quantity(
     "",
     (Way(("dram__cycles_active.max", "dram__cycles_active.avg"), lambda most, mean: most / mean),),
 )
-# What costs passes of its own is read where a report has it (decisions/0005): kprof does not ask.
 _MISSES = "lts__t_sectors_srcunit_tex{}_lookup_miss.sum"
 SYSMEM_MISSES = either(
     "sysmem_misses",
     (_MISSES.format("_aperture_sysmem"),),
     "sectors that L2 fetches from the host's memory",
     "sector",
-    collected=False,
 )
 PEER_MISSES = either(
     "peer_misses",
     (_MISSES.format("_aperture_peer"),),
     "sectors that L2 fetches from another GPU",
     "sector",
-    collected=False,
 )
-L2_MISSES = either(
-    "l2_misses", (_MISSES.format(""),), "sectors L2 does not have", "sector", collected=False
-)
+L2_MISSES = either("l2_misses", (_MISSES.format(""),), "sectors L2 does not have", "sector")

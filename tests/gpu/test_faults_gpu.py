@@ -102,9 +102,18 @@ def test_kernels_that_wait_for_each_other_hang_and_are_named(faults: str) -> Non
 
 
 def test_what_hangs_can_be_left_out(faults: str) -> None:
-    done = profiled("--kernel", "^(?!.*wait_for_flag)", faults, "concurrent")
+    done = profiled("--kernel", "^(?!.*_flag)", "--kernel-timeout", "10", faults, "concurrent")
     assert done.returncode == 0, done.stderr
-    assert names() == ["tiny", "tiny", "set_flag"]
+    assert names() == ["tiny", "tiny"]
+
+
+def test_what_waits_for_a_kernel_left_out_hangs_as_well(faults: str) -> None:
+    """ncu lets all earlier work end before it measures one."""
+    left_out = "^(?!.*wait_for_flag)"
+    done = profiled("--kernel", left_out, "--kernel-timeout", "5", faults, "concurrent")
+    assert done.returncode == 2, done.stderr
+    assert names() == ["tiny", "tiny"]
+    assert_gone(done)
 
 
 def test_the_cpu_may_compute_between_kernels(faults: str) -> None:

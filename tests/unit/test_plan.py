@@ -12,8 +12,6 @@ from tests.kernels import kernel
 FREE = ("launch__", "device__", "smsp__pcsamp_", "sm__maximum_warps_per_active_cycle_pct")
 NO_MEMORY_COUNTERS = {"8.7", "11.0", "12.1"}
 WITH_MEMORY_COUNTERS = {"7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "10.3", "12.0"}
-# What these need is not asked for before its passes have been measured: they say so themselves.
-BEYOND_STANDARD = {"remote-memory-traffic"}
 FLOAT_COUNTER = "smsp__sass_thread_inst_executed_op_"
 
 
@@ -31,8 +29,7 @@ def missing(planned: tuple[str, ...]) -> dict[str, tuple[str, ...]]:
         if name.startswith(FREE) and "pcsamp" not in name
     }
     item = kernel(measured={}, metrics=read | stalls | free)
-    rules = [rule for rule in registry() if rule.name not in BEYOND_STANDARD]
-    return {rule.name: rule.missing(item) for rule in rules if rule.missing(item)}
+    return {rule.name: rule.missing(item) for rule in registry() if rule.missing(item)}
 
 
 @pytest.mark.parametrize("depth", ["quick", "standard", "full"])
@@ -49,15 +46,6 @@ def test_standard_holds_all_of_quick() -> None:
 def test_standard_feeds_every_rule() -> None:
     """A kernel with exactly the planned metrics, and what ncu gives for nothing, skips no rule."""
     assert missing(metrics_for("standard")) == {}
-
-
-def test_rules_that_standard_does_not_feed_say_so() -> None:
-    planned = dict.fromkeys(metrics_for("standard"), 1.0)
-    unfed = {rule for rule in registry() if rule.name in BEYOND_STANDARD}
-    for rule in unfed:
-        assert rule.missing(kernel(metrics=planned))
-        assert "skipped at `standard`" in " ".join(rule.doc.split())
-    assert {rule.name for rule in unfed} == BEYOND_STANDARD
 
 
 def test_quick_covers_every_level() -> None:
