@@ -58,7 +58,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A line between two points, its colour's name, and its label."""
+    """A line between two points: its colour's name, or its label and where that stands."""
 
     x1: float
     y1: float
@@ -66,6 +66,9 @@ class Segment:
     y2: float
     colour: str = ""
     label: str = ""
+    label_x: float = 0.0
+    label_y: float = 0.0
+    anchor: str = "start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,12 +251,16 @@ def _roofs(roofs: dict[str, float], x_axis: _Axis, y_axis: _Axis) -> Iterator[Se
     start = max(x_axis.low, y_axis.low / dram)
     end = min(x_axis.high, (flat or y_axis.high) / dram)
     if end > start:
+        middle = math.sqrt(start * end)
         yield Segment(
             x_axis.at(start), y_axis.at(start * dram), x_axis.at(end), y_axis.at(end * dram),
             label=f"DRAM {si(dram, 'byte/s')}",
+            label_x=x_axis.at(middle) - 12, label_y=y_axis.at(middle * dram) - 8, anchor="end",
         )  # fmt: skip
     if flat is not None and end < x_axis.high:
-        y = y_axis.at(flat)
+        left, y = x_axis.at(max(end, x_axis.low)), y_axis.at(flat)
         yield Segment(
-            x_axis.at(max(end, x_axis.low)), y, x_axis.end, y, label=f"FP32 {si(flat, 'FLOP/s')}"
-        )
+            left, y, x_axis.end, y,
+            label=f"FP32 {si(flat, 'FLOP/s')}",
+            label_x=x_axis.end - 4, label_y=y - 8, anchor="end",
+        )  # fmt: skip

@@ -1,0 +1,89 @@
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kprof.bench import profiling
+from kprof.bench.engine import Found, Request
+from kprof.bench.once import range_name
+from kprof.model import KernelReport, Report
+from tests.report_fixture import WHOLE
+
+CHECKED: dict[str, Mapping[str, Any]] = {"8x8": {"status": "ok"}}
+
+
+@pytest.fixture
+def found() -> Found:
+    return Found(
+        units={"a": {}, "b": {}, "bad": {}},
+        shapes=["8x8"],
+        checks={"a": CHECKED, "b": CHECKED, "bad": {"8x8": {"status": "wrong"}}},
+    )
+
+
+def kernel(name: str, seconds: float, *ranges: str) -> KernelReport:
+    return replace(WHOLE.kernels[0], name=name, demangled=name, duration_s=seconds, nvtx=ranges)
+
+
+def explained(
+    monkeypatch: pytest.MonkeyPatch, found: Found, *kernels: KernelReport
+) -> tuple[dict[tuple[str, str], Any], tuple[str, ...]]:
+    report: Report = replace(WHOLE, kernels=kernels)
+    monkeypatch.setattr(profiling, "_profiled", lambda *_: (report, ()))
+    request = Request(Path("x.py"), sys.executable)
+    return profiling.explain(profiling.Profiler("ncu", None, None), request, found)
+
+
+def test_kernels_are_told_apart_by_their_range(
+    monkeypatch: pytest.MonkeyPatch, found: Found
+) -> None:
+    told, notes = explained(
+        monkeypatch, found,
+        kernel("setup", 1e-6, range_name("a", "8x8")),
+        kernel("main", 5e-6, "outer", range_name("a", "8x8")),
+        kernel("other", 9e-6, range_name("b", "8x80")),
+    )  # fmt: skip
+    assert list(told) == [("a", "8x8")]
+    why = told["a", "8x8"]
+    assert (why.kernel, why.kernels, why.duration_s) == ("main", ("setup", "main"), 5e-6)
+    assert notes == ("No kernel was measured for b at 8x8.",)
+
+
+def test_the_diagnosis_is_that_of_the_longest_kernel() -> None:
+    whole = WHOLE.kernels[0]
+    why = profiling.why([whole])
+    assert why.bound == whole.bound
+    assert why.finding == whole.findings[0].rule
+    assert why.headline == whole.findings[0].headline
+    assert why.occupancy_pct == whole.occupancy.achieved_pct
+    bare = profiling.why([replace(whole, findings=(), roofline=None, shared_memory=None)])
+    assert (bare.finding, bare.intensity, bare.wavefront_excess_pct) == (None, None, None)
+
+
+def test_without_a_right_variant_nothing_is_profiled() -> None:
+    nothing = Found(units={"bad": {}}, shapes=["8x8"], checks={"bad": {"8x8": {"status": "wrong"}}})
+    request = Request(Path("x.py"), sys.executable)
+    assert profiling.explain(profiling.Profiler("no-ncu", None, None), request, nothing) == ({}, ())
+
+
+def test_an_ncu_that_fails_costs_the_timings_nothing(found: Found, tmp_path: Path) -> None:
+    silent = tmp_path / "ncu"
+    silent.write_text("#!/bin/sh\nexit 9\n")
+    silent.chmod(0o755)
+    request = Request(tmp_path / "x.py", sys.executable)
+    for ncu, said in ((str(silent), "ncu measured nothing"), ("/no/ncu", "cannot be started")):
+        told, (note,) = profiling.explain(profiling.Profiler(ncu, "2025.3", "9.0"), request, found)
+        assert told == {}
+        assert said in note
+
+
+def test_the_run_starts_where_the_profiler_is_told_and_asks_for_the_speed_of_light() -> None:
+    options = profiling._options(profiling.Profiler("ncu", "2025.3.1", "9.0"))
+    assert options.from_start is False
+    assert options.sections == ("SpeedOfLight",)
+    assert options.metrics
