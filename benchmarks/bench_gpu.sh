@@ -6,6 +6,7 @@ set -uo pipefail
 out=${OUT:?set OUT to a folder for the results}
 here=$(cd "$(dirname "$0")/.." && pwd)
 python=$(command -v python3)
+export PYTHONPATH=$here${PYTHONPATH:+:$PYTHONPATH}
 
 cp -r "$here/tests/gpu" /tmp/kprof-gpu-tests
 (cd /tmp/kprof-gpu-tests && timeout 170 "$python" -m pytest test_bench_gpu.py -c "$here/pyproject.toml" \

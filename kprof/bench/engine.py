@@ -157,10 +157,7 @@ def _once(request: Request, found: Found, folder: Path, tell: Callable[[str], No
 def _learn(request: Request, found: Found, worker: Worker) -> None:
     for event in worker.events():
         if event["event"] == "refused":
-            raise BadBench(
-                f"{request.file.name} cannot be used: {event['message']}",
-                hint="docs/bench.md shows what a bench file says",
-            )
+            raise _refused(request, str(event["message"]))
         if event["event"] == "suite":
             break
     if found.suite:
@@ -170,6 +167,15 @@ def _learn(request: Request, found: Found, worker: Worker) -> None:
     found.units = baseline_first(units, request.baseline)
     found.shapes = _shapes(request, event)
     found.check_shapes = list(event["check_shapes"]) or check_shapes(found.shapes)
+
+
+def _refused(request: Request, message: str) -> BadBench:
+    hint = "docs/bench.md shows what a bench file says"
+    if "No module named" in message:
+        hint = f"install it for {request.python}, or choose another interpreter with --python"
+    elif "sees no GPU" in message:
+        hint = "kprof doctor says why; --device cpu checks the results without one"
+    return BadBench(f"{request.file.name} cannot be used: {message}", hint=hint)
 
 
 def _shapes(request: Request, suite: Event) -> list[str]:

@@ -36,6 +36,10 @@ def main(folder: Path) -> int:
     """Run a job and return the exit status."""
     _adopt()
     job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
+    if job.get("parent"):  # under a profiler, the parent is another
+        from kprof.reader.lifeline import die_with_parent
+
+        die_with_parent(job["parent"])
     with (folder / "events.jsonl").open("a", encoding="utf-8") as file:
         tell = Teller(file)
         try:
@@ -127,10 +131,7 @@ class Run:
     def _device(self) -> Any:
         torch = sys.modules.get("torch") or _imported_torch()
         if self.job["device"] == "cuda" and not torch.cuda.is_available():
-            raise Refused(
-                f"torch {torch.__version__} sees no GPU; kprof doctor says why, "
-                "and --device cpu checks the results without one"
-            )
+            raise Refused(f"torch {torch.__version__} sees no GPU")
         random.seed(self.job["seed"])
         torch.manual_seed(self.job["seed"])
         return torch.device(self.job["device"])

@@ -55,7 +55,8 @@ class Worker:
         """
         self._folder, self._step_s, self._orders = folder, step_s, 0
         self._read, self._during = 0, {"step": "start"}
-        (folder / "job.json").write_text(json.dumps(job), encoding="utf-8")
+        said = json.dumps({**job, "parent": os.getpid()})
+        (folder / "job.json").write_text(said, encoding="utf-8")
         self._events = folder / "events.jsonl"
         self._events.touch()
         try:

@@ -98,8 +98,22 @@ def _value(word: str) -> Any:
 @click.option(
     "--baseline", metavar="NAME", help="Compare with this variant.  [default: the first one]"
 )
-@click.option("--warmup", type=click.IntRange(min=0), default=10, show_default=True, metavar="N")
-@click.option("--runs", type=click.IntRange(min=1), default=100, show_default=True, metavar="N")
+@click.option(
+    "--warmup",
+    type=click.IntRange(min=0),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Calls before the timed ones.",
+)
+@click.option(
+    "--runs",
+    type=click.IntRange(min=1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Timed runs of each variant and shape.",
+)
 @click.option("--warm-l2", is_flag=True, help="Do not flush the L2 cache before each run.")
 @click.option(
     "--tolerance",

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -18,7 +16,7 @@ from click.testing import CliRunner
 
 from kprof import schema
 from kprof.cli import main
-from tests.profiling import assert_no_traceback
+from tests.profiling import assert_no_traceback, wait_for
 from tests.torch_python import torch_python
 
 HEAD = """
@@ -297,7 +295,12 @@ def test_files_are_written_and_the_table_is_still_printed(run: Run) -> None:
     assert "already exists" in again.stderr
 
 
-def test_ctrl_c_ends_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGKILL, -9)]
+)
+def test_whatever_ends_kprof_ends_everything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, signum: int, status: int
+) -> None:
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(
         HEAD + "\nopen('pid', 'w').write(str(os.getpid()))\ntime.sleep(60)\n"
@@ -306,16 +309,19 @@ def test_ctrl_c_ends_everything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         [sys.executable, "-m", "kprof", "bench", "mine.py", "--python", torch_python()],
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True,
     )  # fmt: skip
-    deadline = time.monotonic() + 60
-    while not (Path("pid").is_file() and Path("pid").read_text()):
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
-    child.send_signal(signal.SIGINT)
+    wait_for(lambda: Path("pid").is_file() and bool(Path("pid").read_text()))
+    child.send_signal(signum)
     child.communicate(timeout=30)
-    assert child.returncode == 130
+    assert child.returncode == status
     worker = int(Path("pid").read_text())
-    with pytest.raises(ProcessLookupError):
-        os.kill(worker, 0)
+    wait_for(lambda: not Path(f"/proc/{worker}").exists())
+
+
+def test_an_interpreter_without_torch_is_told_from_a_bad_file(run: Run) -> None:
+    done = run("\nimport no_such_module\n")
+    assert done.returncode == 2
+    assert "No module named 'no_such_module'" in done.stderr
+    assert "--python" in done.stderr
 
 
 @pytest.mark.parametrize(

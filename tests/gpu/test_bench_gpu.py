@@ -108,6 +108,7 @@ def bench(folder: Path, text: str, *args: str, status: int = 0) -> dict[str, Any
     print(done.stderr)
     assert done.returncode == status, done.stderr
     found: dict[str, Any] = json.loads(done.stdout)
+    print(json.dumps(found))
     return found
 
 
@@ -144,7 +145,7 @@ def test_identical_variants_are_equal(folder: Path) -> None:
 
 
 def test_broken_kernels_lose_only_themselves(folder: Path) -> None:
-    found = bench(folder, BROKEN, "--timeout", "25", "--shape", "1048576", status=2)
+    found = bench(folder, BROKEN, "--timeout", "15", "--shape", "1048576", status=2)
     status = {name: unit["status"] for name, unit in units(found, 0).items()}
     assert status == {
         "simple[block=128]": "ok",
