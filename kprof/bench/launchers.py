@@ -59,12 +59,13 @@ class Library:
         if name.startswith("__"):
             raise AttributeError(name)
         entry: Callable[..., int] | None = None
+        stream = _streams()
 
         def launch(*arguments: Any) -> None:
             nonlocal entry
             if entry is None:
                 entry = self._entry(name)
-            status = entry(*map(_passed, arguments), ctypes.c_void_p(_stream()))
+            status = entry(*map(_passed, arguments), ctypes.c_void_p(stream()))
             if status:
                 kind = Unsupported if status == _NOT_SUPPORTED else LaunchError
                 raise kind(f"{name} returned {status}: {meaning(status)}")
@@ -113,9 +114,12 @@ def _passed(value: Any) -> Any:
     raise LaunchError(f"a launcher takes tensors and numbers, not {type(value).__name__}")
 
 
-def _stream() -> int:
-    torch = _torch()
-    return int(torch.cuda.current_stream().cuda_stream) if torch.cuda.is_available() else 0
+def _streams() -> Callable[[], int]:
+    """Return what tells torch's current stream, which may differ from call to call."""
+    cuda = _torch().cuda
+    if not cuda.is_available():
+        return lambda: 0
+    return lambda: int(cuda.current_stream().cuda_stream)
 
 
 def _torch() -> Any:
