@@ -139,8 +139,10 @@ def worse(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
 
 def with_nan_around(value: Any) -> Any:
     """Return a copy of an input with NaN before and after it in memory, where its type has NaN."""
-    if not (is_tensor(value) and value.is_contiguous() and value.is_floating_point()):
+    if not is_tensor(value):
         return value
+    if not (value.is_contiguous() and value.is_floating_point()):
+        return value.clone()
     flat = value.new_full((value.numel() + 2 * _GUARD,), float("nan"))
     inside = flat[_GUARD : _GUARD + value.numel()].view(value.shape)
     inside.copy_(value)

@@ -152,6 +152,25 @@ def test_a_wrong_result_is_named_and_has_no_timing(run: Run, name: str) -> None:
     assert said in messages(found, label)
 
 
+@pytest.mark.parametrize("number", ["a", "a.long()", "a.expand(2, -1).t()"])
+def test_what_one_variant_does_to_its_inputs_does_not_reach_the_next(run: Run, number: str) -> None:
+    head = HEAD.replace(
+        'for _ in "ab")\n', f'for _ in "ab")\n\nmake = inputs\nbench.api.current.inputs = '
+        f"lambda s, g: tuple({number} for a in make(s, g))\n",
+    ).replace("assert a.dtype == torch.float64", "pass")  # fmt: skip
+    done = run(
+        "\n@bench.variant\ndef changes(a, b):\n    c = a + b\n    a.mul_(0).add_(7)\n    return c\n"
+        "\n@bench.variant\ndef after(a, b):\n    return a + b\n",
+        "--format", "json", "--check-only", "--variants", "changes,after", head=head,
+    )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    every = {
+        unit["unit"]: {check["status"] for check in unit["checks"]}
+        for unit in document(done)["checks"]
+    }
+    assert every == {"changes": {"wrong"}, "after": {"ok"}}
+
+
 @pytest.mark.parametrize(
     ("body", "said"),
     [
