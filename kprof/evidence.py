@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from kprof.model import Evidence, Instruction, Kernel, Limiter, Place
+from kprof.own_code import named, own
 from kprof.quantity import Quantity
 
 NVIDIA_60 = "NVIDIA rule SOLBottleneck, ncu 2025.3"
@@ -63,8 +64,7 @@ def places(
         return ()
     lines: dict[tuple[object, ...], list[tuple[float, Instruction]]] = {}
     for w, row in heavy:
-        key = (row.file, row.line) if row.line is not None else (None, row.function, row.pc)
-        lines.setdefault(key, []).append((w, row))
+        lines.setdefault(_line_of(row), []).append((w, row))
     found = [(sum(w for w, _ in group), group[0][1]) for group in lines.values()]
     found.sort(key=lambda item: (-item[0], item[1].pc))
     return tuple(
@@ -73,12 +73,17 @@ def places(
     )
 
 
+def _line_of(row: Instruction) -> tuple[object, ...]:
+    """Return what counts as one place: a line, apart for each call of a function of CUDA's."""
+    if row.line is None:
+        return None, row.function, row.pc
+    place = Place(row.file, row.line, row.sass, row.pc, 0.0, row.chain)
+    return row.file, row.line, own(place) if row.chain else None
+
+
 def where(found: Iterable[Place]) -> str:
     """Name the first place for a headline: `` at file.cu:12``, or nothing without line info."""
-    for place in found:
-        if place.file and place.line:
-            return f" at {place.file.rsplit('/', 1)[-1]}:{place.line}"
-    return ""
+    return next((f" at {name}" for place in found if (name := named(place))), "")
 
 
 def _name(kernel: Kernel, quantity: Quantity) -> str:

@@ -15,6 +15,7 @@ from kprof.curve_sketch import curve_sketches
 from kprof.figures import plotly_script, roofline_figure, timed
 from kprof.model import KernelReport, Report, Roofline
 from kprof.names import printable, short
+from kprof.own_code import named
 from kprof.plane import LEVELS, Plane, planes
 from kprof.ranking import gpu_time
 from kprof.sketch import sketch
@@ -117,6 +118,7 @@ def _environment() -> Environment:
         durations,
         launched,
         left_out,
+        named,
         source_page.has_view,
         source_page.columns,
         source_page.top_rows,

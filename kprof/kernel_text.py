@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 
 from rich.console import RenderableType
 from rich.padding import Padding
@@ -14,6 +13,7 @@ from rich.text import Text
 from kprof.doubts import doubts
 from kprof.model import Evidence, Finding, KernelReport, Place
 from kprof.names import one_line, short
+from kprof.own_code import named
 from kprof.producer import loads
 from kprof.ranking import Group
 from kprof.survey_text import timing
@@ -109,7 +109,7 @@ def _evidence(item: Evidence) -> str:
 
 
 def _place(place: Place) -> str:
-    where = f"{Path(place.file).name}:{place.line}" if place.file and place.line else ""
+    where = named(place)
     code = f"{place.sass} (+0x{place.pc:x})" if place.sass and place.pc is not None else place.sass
     parts = [part for part in (where, code) if part]
     return f"{' '.join(parts) or 'place unknown'}, {share(place.share)} of the total"

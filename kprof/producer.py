@@ -16,6 +16,7 @@ from functools import lru_cache
 
 from kprof.model import Code, Instruction, Kernel, Place, Wait
 from kprof.model.finding import Trail
+from kprof.own_code import named
 from kprof.sass import effect, opcodes, parse
 from kprof.sass.flow import Definition, Flow, Walk
 from kprof.stalls import samples_at
@@ -152,9 +153,7 @@ def _foremost(found: Sequence[Wait]) -> tuple[Wait | None, Place | None]:
 
 
 def _position(place: Place) -> str | None:
-    if not place.file or not place.line:
-        return None
-    return f"{place.file.rsplit('/', 1)[-1]}:{place.line}"
+    return named(place) or None
 
 
 def _merged(places: Sequence[Place]) -> Place:

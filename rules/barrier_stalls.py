@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from kprof import metrics as m
 from kprof import stall_rule
+from kprof.attribution import at_barriers
 from kprof.estimate import is_worth_it, severity
-from kprof.evidence import busy, derived, measured, places, where
+from kprof.evidence import busy, derived, measured, where
 from kprof.limiter import BUSY_PCT
 from kprof.model import Evidence, Finding, Kernel
 from kprof.rule import rule
@@ -67,7 +68,7 @@ def barrier_stalls(kernel: Kernel) -> Finding | None:
     speedup = stall_rule.gain(kernel, share)
     if not is_worth_it(speedup):
         return None
-    found = places(kernel, stall_rule.samples("barrier"))
+    found = at_barriers(kernel, stall_rule.samples("barrier"))
     between = _between(kernel)
     return Finding(
         rule="barrier-stalls",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kprof import estimate
 from kprof import metrics as m
+from kprof.attribution import ARITHMETIC, executed
 from kprof.evidence import busy, measured
 from kprof.limiter import BUSY_PCT, limiter
 from kprof.model import Finding, Kernel
@@ -75,5 +76,6 @@ def compute_bound(kernel: Kernel) -> Finding | None:
         resource="math",
         evidence=(busy(top), *measured(kernel, m.ISSUE_PCT), *measured(kernel, m.DRAM_PCT)),
         refuted_by="another unit above this pipe in the utilisation list",
+        source=executed(kernel, ARITHMETIC[top.resource]),
         advice=ADVICE[top.resource],
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kprof import estimate
 from kprof import metrics as m
+from kprof.attribution import traffic
 from kprof.evidence import busy, derived, measured
 from kprof.limiter import BUSY_PCT, limiter
 from kprof.model import Evidence, Finding, Kernel
@@ -65,6 +66,7 @@ def dram_bandwidth_bound(kernel: Kernel) -> Finding | None:
         evidence=(busy(top), *_bytes(kernel), *measured(kernel, m.L2_HIT)),
         refuted_by="another unit above device memory in the utilisation list, or no change in time "
         "when the kernel is given half the data",
+        source=traffic(kernel),
         advice=_AT_ROOF if at_roof else _BELOW,
     )
 

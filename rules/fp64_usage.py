@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kprof import estimate
 from kprof import metrics as m
+from kprof.attribution import ARITHMETIC, executed
 from kprof.evidence import derived, measured
 from kprof.limiter import BUSY_PCT, limiter
 from kprof.model import Finding, Kernel, Limiter
@@ -71,6 +72,7 @@ def fp64_usage(kernel: Kernel) -> Finding | None:
             *(() if work.fp32 is None else (derived("FP32 operations", work.fp32, "FLOP"),)),
         ),
         refuted_by="results that need more than FP32's 24 bits of mantissa",
+        source=executed(kernel, ARITHMETIC["fp64"]),
         advice=(
             "First ask whether the results need FP64 at all; if they do, this is the price and nothing is wrong.",
             "Look for accidental doubles: literals without f (0.5), pow/exp/sqrt instead of powf/expf/sqrtf, double parameters. `nvcc -Xptxas -warn-double-usage` lists them.",

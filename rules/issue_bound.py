@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kprof import estimate
 from kprof import metrics as m
+from kprof.attribution import executed
 from kprof.evidence import busy, derived, measured
 from kprof.limiter import BUSY_PCT, limiter
 from kprof.model import Evidence, Finding, Kernel, Speedup
@@ -69,6 +70,7 @@ def issue_bound(kernel: Kernel) -> Finding | None:
         evidence=(busy(top), *measured(kernel, m.FMA_PCT), *_evidence(groups)),
         refuted_by="a math pipe within a few points of the issue rate, or no change in time when "
         "instructions are removed",
+        source=executed(kernel),
         advice=(
             "Give each thread several outputs, so that address and loop arithmetic is shared between them.",
             "Where neighbouring threads load the same data (stencils, convolutions), tile it in shared memory or registers: fewer loads, fewer addresses.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kprof import estimate
 from kprof import metrics as m
+from kprof.attribution import traffic
 from kprof.evidence import busy, measured
 from kprof.limiter import BUSY_PCT, limiter, shared_memory_share
 from kprof.model import Finding, Kernel, Limiter
@@ -60,6 +61,7 @@ def l1_bandwidth_bound(kernel: Kernel) -> Finding | None:
             *measured(kernel, m.DRAM_PCT),
         ),
         refuted_by="no change in time when half the loads are replaced by register reuse",
+        source=traffic(kernel),
         advice=_ADVICE if certain else (_PROFILE_AGAIN, *_ADVICE),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kprof import estimate
 from kprof import metrics as m
+from kprof.attribution import traffic
 from kprof.evidence import busy, measured
 from kprof.limiter import BUSY_PCT, limiter
 from kprof.model import Finding, Kernel
@@ -68,6 +69,7 @@ def l2_bandwidth_bound(kernel: Kernel) -> Finding | None:
             *measured(kernel, m.L2_HIT),
         ),
         refuted_by="no change in time when the same data is read from a buffer that fits in L1",
+        source=traffic(kernel),
         advice=(
             "Reuse data before it leaves the SM: tile in shared memory, or compute several outputs per thread from registers.",
             "Use every byte of each 32-byte sector: neighbouring threads on neighbouring addresses, 128-bit accesses.",

@@ -7,13 +7,13 @@ from kprof import metrics as m
 from kprof.evidence import OWN, derived, measured, places, where
 from kprof.limiter import BUSY_PCT, limiter
 from kprof.model import Finding, Instruction, Kernel
+from kprof.producer import LONG, loads, waits
 from kprof.rule import rule
 
 REMOTE_SHARE = 0.4  # NVIDIA rule MemoryApertureUsage, ncu 2025.3
 # kprof's own: flags, arguments and printf move less than this. Unsourced.
 LEAST_BYTES_PER_S = 1e9
 SECTOR_BYTES = 32.0
-SAMPLES = m.SAMPLED_STALL_NOT_ISSUED.format("long_scoreboard")
 
 
 @rule(requires=[m.SYSMEM_MISSES, m.PEER_MISSES, m.L2_MISSES, *m.COVERAGE])
@@ -66,7 +66,7 @@ def remote_memory_traffic(kernel: Kernel) -> Finding | None:
         return None
     share = min(remote / misses, 1.0)
     speedup = estimate.gain(kernel, share * (1.0 - top.pct / 100.0), ())
-    found = places(kernel, lambda row: row.values.get(SAMPLES, 0.0)) or places(kernel, _sectors)
+    found = loads(waits(kernel, LONG)) or places(kernel, _sectors)
     return Finding(
         rule="remote-memory-traffic",
         severity=estimate.severity(speedup),

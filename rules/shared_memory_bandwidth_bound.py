@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kprof import estimate
 from kprof import metrics as m
+from kprof.attribution import shared_traffic
 from kprof.evidence import busy, derived, measured
 from kprof.limiter import BUSY_PCT, limiter, shared_memory_share
 from kprof.model import Finding, Kernel, Limiter
@@ -62,6 +63,7 @@ def shared_memory_bandwidth_bound(kernel: Kernel) -> Finding | None:
             *(() if share is None else (derived("shared part of the stage", 100.0 * share, "%"),)),
         ),
         refuted_by="no change in time when each shared-memory value is used twice per read",
+        source=shared_traffic(kernel),
         advice=(
             "Tile in registers: let each thread compute several outputs per shared-memory read.",
             "Read wider (float4) and exchange values with warp shuffles instead of shared memory.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kprof import estimate, tensor
 from kprof import metrics as m
+from kprof.attribution import ARITHMETIC, executed
 from kprof.evidence import busy, derived, measured
 from kprof.limiter import BUSY_PCT, limiter
 from kprof.model import Evidence, Finding, Kernel, Speedup
@@ -57,6 +58,7 @@ def tensor_core_bound(kernel: Kernel) -> Finding | None:
         resource="math",
         evidence=(busy(top), *_operations(kernel), *measured(kernel, m.DRAM_PCT)),
         refuted_by="another unit above the tensor pipe in the utilisation list",
+        source=executed(kernel, ARITHMETIC["tensor"]),
         advice=_advice(faster),
     )
 

@@ -30,13 +30,13 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"errors", "injection", "regions", "version"}),
     frozenset({"model"}),
     frozenset(
-        {"crew", "inputs", "metrics", "names", "output", "presence", "process", "quantity",
-         "sass", "units", "words"}
+        {"crew", "inputs", "metrics", "names", "output", "own_code", "presence", "process",
+         "quantity", "sass", "units", "words"}
     ),
     frozenset(
-        {"balance", "collect", "embedded", "evidence", "instruction_mix", "limiter", "occupancy",
-         "occupancy_curves", "producer", "reader", "roofline", "rule", "samples", "sharedmem",
-         "source_text", "source_view", "stall_tree", "stalls", "tensor"}
+        {"attribution", "balance", "collect", "embedded", "evidence", "instruction_mix",
+         "limiter", "occupancy", "occupancy_curves", "producer", "reader", "roofline", "rule",
+         "samples", "sharedmem", "source_text", "source_view", "stall_tree", "stalls", "tensor"}
     ),
     frozenset(
         {"audit", "bench", "diagnosis", "estimate", "occupancy_rule", "ordering", "quality", "stall_rule",
