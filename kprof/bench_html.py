@@ -5,7 +5,18 @@ from __future__ import annotations
 from kprof import templating, units
 from kprof.bench.result import Bench
 from kprof.bench_figures import looks, roofline, time_over_size
-from kprof.bench_text import HEADS, REASONS, cells, checked, conditions, head, reason, remarks, word
+from kprof.bench_text import (
+    HEADS,
+    REASONS,
+    cells,
+    checked,
+    conditions,
+    counted,
+    head,
+    reason,
+    remarks,
+    word,
+)
 from kprof.names import short
 from kprof.version import __version__
 
@@ -21,6 +32,7 @@ def render(bench: Bench) -> str:
         "remarks": remarks,
         "word": word,
         "checked": checked,
+        "counted": counted,
         "short": lambda name: short(name, _KERNEL),
     }
     return environment.get_template("bench.html.j2").render(

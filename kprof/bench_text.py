@@ -221,16 +221,22 @@ def _headlines(units: Sequence[UnitResult]) -> Iterator[Text]:
 
 def _checks(bench: Bench, verbose: int) -> Iterator[Text]:
     wrong = bench.wrong
-    every = [check for unit in bench.checks for check in unit.checks]
-    right = sum(check.status == "ok" for check in every)
-    shapes = len({check.shape for check in every})
-    said = f"{right} of {len(every)} results on {count(shapes, 'shape')} are right"
-    yield Text(
-        f"{said}; {', '.join(wrong)}: wrong" if wrong else said, style="bold red" if wrong else ""
-    )
+    said = counted([check for unit in bench.checks for check in unit.checks])
+    said += f"; {', '.join(wrong)}: wrong" if wrong else ""
+    yield Text(said, style="bold red" if wrong else "")
     if verbose:
         for unit in bench.checks:
             yield from (Text(f"  {unit.unit}  {checked(check)}") for check in unit.checks)
+
+
+def counted(checks: Sequence[Check]) -> str:
+    """Say how many results are right, of those that a variant gives at all."""
+    tried = [check for check in checks if check.status != "unsupported"]
+    right = sum(check.status == "ok" for check in tried)
+    shapes = count(len({check.shape for check in checks}), "shape")
+    rest = len(checks) - len(tried)
+    more = f"; {count(rest, 'time')} a variant does not do a shape" if rest else ""
+    return f"{right} of {len(tried)} results on {shapes} are right{more}"
 
 
 def checked(check: Check) -> str:

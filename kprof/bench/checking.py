@@ -59,7 +59,7 @@ class Checker:
             for inputs, wanted in cases:
                 result = worse(result, self._checked(unit, inputs, wanted))
         except NotImplementedError as error:
-            return {"status": "unsupported", "message": _said(error)}
+            return {"status": "unsupported", "message": str(error).split("\n")[0] or None}
         except Exception as error:  # noqa: BLE001 - whatever a user's code raises
             survives(error)
             return {"status": "failed", "message": _said(error)}

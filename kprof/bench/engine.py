@@ -143,9 +143,7 @@ def _once(request: Request, found: Found, folder: Path, tell: Callable[[str], No
     worker = Worker(request.python, folder, request.job(), request.step_s)
     try:
         _learn(request, found, worker)
-        if found.suite["libraries"] and not found.libraries:
-            tell("compiling CUDA sources")
-        _prepare(found, worker)
+        _prepare(found, worker, tell)
         _check(request, found, worker, tell)
         if request.timed:
             _time(request, found, worker, tell)
@@ -190,9 +188,11 @@ def _shapes(request: Request, suite: Event) -> list[str]:
         raise BadBench(str(error), hint="sizes joined by x, then options as ,name=value") from error
 
 
-def _prepare(found: Found, worker: Worker) -> None:
-    if not found.libraries:
+def _prepare(found: Found, worker: Worker, tell: Callable[[str], None]) -> None:
+    if found.suite["libraries"] and not found.libraries:
         capability = found.suite["device"].get("compute_capability")
+        if capability is not None:
+            tell("compiling CUDA sources")
         found.libraries = building.build_all(found.suite["libraries"], capability)
     built = [{"place": each.place, "problem": each.problem} for each in found.libraries]
     _drain(worker.order("prepare", libraries=built))
