@@ -24,7 +24,7 @@ SOURCES = sorted(
 
 def together(sources: list[Path]) -> str:
     """Return one translation unit of them all: most of the time goes into CUDA's own headers."""
-    headers = sorted({path for path in CONTENT.glob("*.cuh")} | shared_headers())
+    headers = sorted({*CONTENT.glob("*.cuh"), *shared_headers()})
     return "\n".join(
         [
             *(f'#include "{path}"' for path in headers),
