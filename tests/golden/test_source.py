@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kprof.model import KernelReport
+from kprof.source_view import INSTRUCTIONS
 from tests.golden.recordings import DEPTHS, diagnosed, every, kernel
 from tests.golden.totals import mismatches, misplaced
 
@@ -22,6 +23,9 @@ def test_lines_add_up_to_the_kernel(depth: str, name: str) -> None:
 def test_small_kernels_are_shown_as_a_whole(depth: str, name: str) -> None:
     view = diagnosed(depth, name).source
     assert view is not None
+    if view.instructions_total > INSTRUCTIONS:
+        assert not view.complete
+        return
     assert view.complete
     assert view.instructions_total == len(view.instructions)
     assert all(line.sass for line in view.instructions)
