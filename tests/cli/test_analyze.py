@@ -303,3 +303,15 @@ def test_an_unreadable_input_costs_the_others_nothing(recorded: Path, tmp_path: 
         assert "symbolic links" in found["errors"][0]["cause"]
         assert found["errors"][0]["hint"]
         assert len(found["errors"]) == len(inputs) - (len(inputs) > 1)
+
+
+def test_sources_are_found_where_the_user_says(tmp_path: Path, recorded: Path) -> None:
+    plain = json.loads(kprof("analyze", recorded, "--format", "json").stdout)
+    assert {item["origin"] for item in plain["files"]} == {"report"}
+    for wrong in ("no-equals", "=x", f"/opt={tmp_path / 'absent'}"):
+        done = kprof("analyze", recorded, "--source-map", wrong)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert "--source-map" in done.stderr
+    assert kprof("analyze", recorded, "--source-dir", tmp_path / "absent").returncode == 2
+    done = kprof("analyze", recorded, "--source-dir", tmp_path, "--format", "json")
+    assert json.loads(done.stdout)["files"] == plain["files"]  # the report's own text goes first
