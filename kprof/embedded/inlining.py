@@ -13,7 +13,7 @@ from itertools import groupby
 from typing import TypeVar
 
 from kprof.embedded import elf
-from kprof.embedded.linetable import Row, chain, tables
+from kprof.embedded.linetable import Row, chain, sequences
 from kprof.model import Code, Instruction, Kernel, Spot
 
 _TEXT = ".text."
@@ -81,7 +81,7 @@ def _with(item: _Item, chains: _Chains) -> _Item:
 def _functions(cubin: bytes) -> list[_Function]:
     found: list[_Function] = []
     read = elf.parse(cubin)
-    for table in () if read is None else tables(read):
+    for table in () if read is None else sequences(read):
         sections = dict.fromkeys(row.section for row in table if row.section.startswith(_TEXT))
         found += [_function(section, table) for section in sections]
     return found

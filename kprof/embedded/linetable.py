@@ -1,8 +1,9 @@
 """The line tables of a cubin (``.debug_line``), with the calls that inlined code came through.
 
 DWARF 2 to 4 (<https://dwarfstd.org>) with two opcodes of NVIDIA's, as elfutils reads them
-(``libdw/dwarf_getsrclines.c``): ``inlined_call`` (0x90) names the row of the table that called,
-counted from 1, and ``set_function_name`` (0x91) the function.
+(``libdw/dwarf_getsrclines.c``): ``inlined_call`` (0x90) names the row that called, counted from 1 in
+its sequence, which is what one function has of a table (in tables of several functions all 10,836 calls
+seen lead to an earlier row of the same one, and counted from the table's start only 1,699), and ``set_function_name`` (0x91) the function.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ class Row:
         address: offset in it.
         file: as the compiler wrote it.
         line: 1-based.
-        caller: number of the row, from 1, at which the call stands that was inlined; 0 for none.
+        caller: number in its sequence, from 1, of the row of the call that was inlined; 0 for none.
         end: no code any more.
     """
 
@@ -45,8 +46,8 @@ class Row:
     end: bool = False
 
 
-def tables(elf: Elf) -> Iterator[tuple[Row, ...]]:
-    """Yield the line tables of a cubin that can be read."""
+def sequences(elf: Elf) -> Iterator[tuple[Row, ...]]:
+    """Yield what the line tables of a cubin have of each function, those that can be read."""
     data = elf.sections.get(".debug_line", b"")
     targets = {at: (section, offset) for at, section, offset in relocations(elf, ".debug_line")}
     start = 0
@@ -55,12 +56,28 @@ def tables(elf: Elf) -> Iterator[tuple[Row, ...]]:
         end = start + 4 + length
         # One of a version that is not known, or damaged, is left out: the next may be fine.
         with contextlib.suppress(ValueError, IndexError, struct.error):
-            yield tuple(_Program(data[:end], start + 4, targets).rows())
+            yield from _split(_Program(data[:end], start + 4, targets).rows())
         start = end
 
 
+def _split(rows: Iterator[Row]) -> Iterator[tuple[Row, ...]]:
+    found: list[Row] = []
+    for row in rows:
+        found.append(row)
+        if row.end:
+            yield tuple(found)
+            found = []
+    if found:
+        yield tuple(found)
+
+
 def chain(rows: Sequence[Row], row: Row) -> tuple[Spot, ...]:
-    """Return the places of the calls through which a row's code was inlined, innermost first."""
+    """Return the places of the calls through which a row's code was inlined, innermost first.
+
+    Args:
+        rows: the row's sequence.
+        row: one of them.
+    """
     found: list[Spot] = []
     while 0 < row.caller <= len(rows) and len(found) < _DEEPEST:
         row = rows[row.caller - 1]

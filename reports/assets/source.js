@@ -9,7 +9,9 @@
     return element;
   };
   const short = (path) => path.split(/[\\/]/).pop();
-  const number = (value) => (value === null ? "" : value >= 1e5 ? `${(value / (value >= 1e6 ? 1e6 : 1e3)).toPrecision(3)}${value >= 1e6 ? "M" : "k"}` : value.toLocaleString("en", { maximumFractionDigits: value % 1 ? 1 : 0 }));
+  const compact = new Intl.NumberFormat("en", { notation: "compact", maximumSignificantDigits: 3 });
+  const plain = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+  const number = (value) => (value === null ? "" : (value >= 1e5 ? compact : plain).format(value));
   const percent = (part) => (part > 0 && part < 0.0005 ? "<0.1 %" : `${(100 * part).toFixed(part < 0.1 ? 1 : 0)} %`);
 
   let data = null;

@@ -86,7 +86,7 @@ def test_damaged_files_and_tables_end_quietly(folder: Path) -> None:
             data[chance.randrange(len(data))] = chance.randrange(256)
         read = elf.parse(bytes(data))
         if read is not None:
-            rows = [row for table in linetable.tables(read) for row in table]
+            rows = [row for table in linetable.sequences(read) for row in table]
             assert all(len(linetable.chain(rows, row)) <= 64 for row in rows)
     for cut in range(0, 14_000, 97):
         (folder / "cut").write_bytes(whole[:cut] or b"N")
