@@ -49,6 +49,7 @@ format: $(TEST_NEEDS) ## Format the code and apply the linter's safe fixes.
 docs: $(TEST_NEEDS) ## Bring the generated parts of docs/ and the JSON Schema up to date.
 	@$(PY) -m kprof.schema
 	@$(PY) scripts/generate_docs.py
+	@$(PY) -m scripts.operator_pages
 
 bench: $(TEST_NEEDS) ## Measure the promised numbers; REPORT=FILE reads that report.
 	@$(PY) benchmarks/help_time.py
