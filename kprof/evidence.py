@@ -74,11 +74,9 @@ def places(
 
 
 def _line_of(row: Instruction) -> tuple[object, ...]:
-    """Return what counts as one place: a line, apart for each call of a function of CUDA's."""
-    if row.line is None:
-        return None, row.function, row.pc
-    place = Place(row.file, row.line, row.sass, row.pc, 0.0, row.chain)
-    return row.file, row.line, own(place) if row.chain else None
+    """Return what counts as one place: a line that can be changed, with all CUDA makes of it."""
+    spot = own(Place(row.file, row.line, row.sass, row.pc, 0.0, row.chain))
+    return (None, row.function, row.pc) if spot is None else (spot.file, spot.line)
 
 
 def where(found: Iterable[Place]) -> str:

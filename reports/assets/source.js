@@ -75,7 +75,7 @@
       element.id = `${this.body.id}-${at}`;
       element.setAttribute("role", "row");
       element.setAttribute("aria-rowindex", at + 1);
-      if (at === this.chosen) { element.classList.add("chosen"); element.setAttribute("aria-selected", "true"); }
+      if (at === this.chosen) { element.classList.add("picked"); element.setAttribute("aria-selected", "true"); }
       return element;
     }
 

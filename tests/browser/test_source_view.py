@@ -50,7 +50,7 @@ def shown(page: Any, kernel: int = 0) -> Any:
 
 
 def chosen(view: Any, pane: int) -> str:
-    return view.locator(".list").nth(pane).locator(".r.chosen").inner_text()  # type: ignore[no-any-return]
+    return view.locator(".list").nth(pane).locator(".r.picked").inner_text()  # type: ignore[no-any-return]
 
 
 def test_source_and_code_stand_side_by_side(visit: Any) -> None:
@@ -68,7 +68,7 @@ def test_source_and_code_stand_side_by_side(visit: Any) -> None:
 def test_one_click_leads_from_a_finding_to_its_line(visit: Any) -> None:
     page = visit("small").page
     page.locator(".finding a.go", has_text="main.cu:5").first.click()
-    page.wait_for_selector("#k0-source.viewing .r.chosen")
+    page.wait_for_selector("#k0-source.viewing .r.picked")
     view = page.locator("#k0-source")
     assert "x = y;" in chosen(view, 0)
     assert "main.cu:5" in view.locator(".spot").inner_text()
@@ -80,7 +80,7 @@ def test_one_click_leads_from_a_finding_to_its_line(visit: Any) -> None:
 def test_a_place_without_a_line_leads_to_its_instruction(visit: Any) -> None:
     page = visit("small").page
     page.locator(".finding a.go", has_text="+0x90").first.click()
-    page.wait_for_selector("#k0-source.viewing .list:nth-child(2) .r.chosen")
+    page.wait_for_selector("#k0-source.viewing .list:nth-child(2) .r.picked")
     assert chosen(page.locator("#k0-source"), 1).startswith("90")
 
 
@@ -222,7 +222,7 @@ def test_the_stall_tree_leads_from_a_reason_to_its_lines(visit: Any) -> None:
     assert tree.locator("a.go").first.is_hidden()
     tree.locator("summary", has_text="long scoreboard").click()
     tree.locator("a.go", has_text="tile.cuh:2").click()
-    page.wait_for_selector("#k0-source.viewing .r.chosen")
+    page.wait_for_selector("#k0-source.viewing .r.picked")
     assert "sum += tile[i];" in chosen(page.locator("#k0-source"), 0)
 
 
