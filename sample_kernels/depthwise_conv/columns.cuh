@@ -36,8 +36,9 @@ __global__ void __launch_bounds__(kColumnThreads)
     const long long y = first + i;
 #pragma unroll
     for (int dx = 0; dx < K; ++dx) {
-      const bool inside = y >= 0 && y < problem.height && left + dx >= 0 && left + dx < problem.width;
-      const float value = inside ? __ldg(image + y * problem.width + left + dx) : 0.0f;
+      const int x_in = left + dx;
+      const bool inside = y >= 0 && y < problem.height && x_in >= 0 && x_in < problem.width;
+      const float value = inside ? __ldg(image + y * problem.width + x_in) : 0.0f;
 #pragma unroll
       for (int j = 0; j < ROWS; ++j) {
         const int dy = i - j * STRIDE;

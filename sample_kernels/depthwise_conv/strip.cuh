@@ -1,7 +1,7 @@
 // The tuned depthwise convolution: K x K, stride 1, zero padding K / 2, rows of whole float4s.
 //
-// LANES neighbouring threads cover a strip of ROWS rows, four outputs each: a row is loaded once, 16
-// bytes per thread, and the columns left and right of a thread's four come from its neighbours'
+// LANES neighbouring threads cover a strip of ROWS rows, four outputs each: a row is loaded once,
+// 16 bytes per thread, and the columns left and right of a thread's four come from its neighbours'
 // registers. Every input is loaded once per strip, and all loads are in flight before the first is
 // used. docs/operators/depthwise-conv.md has what else was tried and how fast it was.
 #pragma once
@@ -132,7 +132,8 @@ __device__ inline void accumulate(float (&sum)[4], const Row<K / 2>& row, const 
 #pragma unroll
   for (int dx = 0; dx < K; ++dx)
 #pragma unroll
-    for (int i = 0; i < 4; ++i) sum[i] = fmaf(row.value[i + dx], filter.weight[dy * K + dx], sum[i]);
+    for (int i = 0; i < 4; ++i)
+      sum[i] = fmaf(row.value[i + dx], filter.weight[dy * K + dx], sum[i]);
 }
 
 __device__ inline void store(const Layer& layer, const Place& at, float* __restrict__ image, int y,
