@@ -62,7 +62,9 @@ def text_at(strings: bytes, offset: int) -> str:
 def relocations(elf: Elf, section: str) -> Iterator[tuple[int, str, int]]:
     """Yield what a section refers to: offset in it, the other section's name, offset there.
 
-    CUDA 12 and later give the offset in the entry, earlier ones in the section itself.
+    CUDA 12 and later give the offset in the entry, earlier ones in the section itself. Code that was
+    loaded before it was copied has addresses of the GPU in their place: those are taken for the
+    start of the other section, which holds one function.
     """
     symbols, content = elf.sections.get(".symtab", b""), elf.sections.get(section, b"")
     for offset, info, addend in _entries(elf, section):
@@ -71,8 +73,12 @@ def relocations(elf: Elf, section: str) -> Iterator[tuple[int, str, int]]:
             continue
         _, _, _, index, value, _ = _SYMBOL.unpack_from(symbols, at)
         (inside,) = _ADDRESS.unpack_from(content, offset)
-        if index < len(elf.names):
-            yield offset, elf.names[index], value + (inside if addend is None else addend)
+        if index >= len(elf.names):
+            continue
+        name = elf.names[index]
+        size = len(elf.sections.get(name, b""))
+        parts = (value, inside if addend is None else addend)
+        yield offset, name, sum(part for part in parts if part <= size)
 
 
 def _entries(elf: Elf, section: str) -> Iterator[tuple[int, int, int | None]]:

@@ -22,8 +22,15 @@ _Chains = Mapping[tuple[int, int], tuple[Spot, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class _Function:
-    """A function's line table, by stretches of code: where each begins, its line and its chain."""
+class Function:
+    """A function's line table, by stretches of code.
+
+    Attributes:
+        section: ``.text.`` and its mangled name.
+        starts: where each stretch begins.
+        spots: its line as the report would say it, of the file the name alone.
+        chains: the lines it belongs to, empty where it was not inlined.
+    """
 
     section: str
     starts: Sequence[int]
@@ -51,19 +58,20 @@ def with_chains(kernels: Sequence[Kernel], cubins: Iterable[bytes]) -> tuple[Ker
     A line table is taken for a function's only where it gives every instruction the line that the
     report gives it. Kernels for which none does stay as they are.
     """
-    functions = [function for cubin in dict.fromkeys(cubins) for function in _functions(cubin)]
-    return tuple(_described(kernel, functions) for kernel in kernels)
+    known = [function for cubin in dict.fromkeys(cubins) for function in functions(cubin)]
+    return tuple(_described(kernel, known) for kernel in kernels)
 
 
-def _described(kernel: Kernel, functions: Sequence[_Function]) -> Kernel:
-    near_first = sorted(functions, key=lambda function: kernel.name not in function.section)
+def _described(kernel: Kernel, known: Sequence[Function]) -> Kernel:
+    near_first = sorted(known, key=lambda function: kernel.name not in function.section)
     chains: dict[tuple[int, int], tuple[Spot, ...]] = {}
     rows: Sequence[Code | Instruction] = kernel.code or kernel.instructions
     for number, group in groupby(rows, key=lambda item: item.function):
         code = [item for item in group if item.line is not None]
         table = next((table for table in near_first if table.agrees(code)), None)
         if code and table is not None:
-            chains |= {(number, item.pc): table.chains[table.at(item.pc)] for item in code}
+            spell = _Spelling(item.file for item in code)
+            chains |= {(number, item.pc): spell(table.chains[table.at(item.pc)]) for item in code}
     if not any(chains.values()):
         return kernel
     return replace(
@@ -73,13 +81,31 @@ def _described(kernel: Kernel, functions: Sequence[_Function]) -> Kernel:
     )
 
 
+class _Spelling:
+    """Spells files as the report does: of one file the line table may have another form."""
+
+    def __init__(self, files: Iterable[str | None]) -> None:
+        self._files = frozenset(file for file in files if file is not None)
+        self._by_name: dict[str, set[str]] = {}
+        for file in self._files:
+            self._by_name.setdefault(_file(file), set()).add(file)
+
+    def __call__(self, chain: tuple[Spot, ...]) -> tuple[Spot, ...]:
+        return tuple(Spot(self._spelt(spot.file), spot.line) for spot in chain)
+
+    def _spelt(self, file: str) -> str:
+        forms = self._by_name.get(_file(file), set())
+        return next(iter(forms)) if file not in self._files and len(forms) == 1 else file
+
+
 def _with(item: _Item, chains: _Chains) -> _Item:
     found = chains.get((item.function, item.pc), ())
     return replace(item, chain=found) if found else item
 
 
-def _functions(cubin: bytes) -> list[_Function]:
-    found: list[_Function] = []
+def functions(cubin: bytes) -> list[Function]:
+    """Return the line tables of the functions in a cubin, none where it has none."""
+    found: list[Function] = []
     read = elf.parse(cubin)
     for table in () if read is None else sequences(read):
         sections = dict.fromkeys(row.section for row in table if row.section.startswith(_TEXT))
@@ -87,13 +113,13 @@ def _functions(cubin: bytes) -> list[_Function]:
     return found
 
 
-def _function(section: str, table: Sequence[Row]) -> _Function:
+def _function(section: str, table: Sequence[Row]) -> Function:
     stretches: dict[int, list[Row]] = {}
     for row in table:
         if row.section == section:
             stretches.setdefault(row.address, []).append(row)
     starts = sorted(stretches)
-    return _Function(
+    return Function(
         section,
         starts,
         [_spot(stretches[start][0]) for start in starts],

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from kprof import reader
 from kprof.embedded import elf, linetable, modules
+from kprof.embedded.inlining import functions
 from kprof.reader import unpack
 from kprof.source_text import with_source
 
@@ -42,7 +44,19 @@ def test_chains_begin_or_pass_where_the_report_counts(file: Path) -> None:
             assert len(lines) != 1
 
 
-def test_most_code_with_lines_has_a_table_that_agrees() -> None:
+@every_file
+def test_every_function_with_lines_has_a_table_that_agrees(file: Path, tmp_path: Path) -> None:
+    plain = tmp_path / "plain.ncu-rep"
+    unpack.unpack(file, unpack.head(file), plain)
+    tables = [table for module in modules(plain) for table in functions(module.cubin)]
+    for kernel in reader.load(file).kernels:
+        rows = [row for row in kernel.code or kernel.instructions if row.line]
+        for _, code in groupby(rows, key=lambda row: row.function):
+            listed = list(code)
+            assert any(table.agrees(listed) for table in tables), kernel.name
+
+
+def test_chains_are_whole() -> None:
     (file,) = [file for file in FILES if file.name.startswith("a100-pcie")]
     profile = with_source(reader.load(file), file)
     chains = {
