@@ -70,9 +70,10 @@ def diagnose(
     if kernel is not None:
         kept = (item for item in profile.kernels if kernel.search(item.demangled or item.name))
         profile = replace(profile, kernels=tuple(kept))
-    most = source_view.allowance(sum(bool(item.instructions) for item in profile.kernels))
+    most = source_view.allowances(profile.kernels)
     reports = tuple(
-        _kernel_report(item, catalogue, profile.collection, most) for item in profile.kernels
+        _kernel_report(item, catalogue, profile.collection, shown)
+        for item, shown in zip(profile.kernels, most, strict=True)
     )
     return Report(
         source=profile.source,

@@ -45,10 +45,29 @@ class _Sum:
 _Row = tuple[Code, Mapping[str, float]]
 
 
-def allowance(kernels: int) -> tuple[int, int]:
-    """Return how many lines and instructions each of so many kernels may show."""
-    kernels = max(kernels, 1)
-    return max(LINES // kernels, LEAST_LINES), max(INSTRUCTIONS // kernels, LEAST_INSTRUCTIONS)
+def allowances(kernels: Sequence[Kernel]) -> list[tuple[int, int]]:
+    """Return how many lines and instructions each kernel may show.
+
+    Every kernel shows the least; of the rest each takes what it has, the longest first and at most
+    half of what is left: whoever looks at a report of many kernels looks at those.
+    """
+    sizes = [max(len(kernel.code), len(kernel.instructions)) for kernel in kernels]
+    order = sorted(
+        (at for at, size in enumerate(sizes) if size),
+        key=lambda at: -(kernels[at].duration_s or 0.0),
+    )
+    lines = _dealt(sizes, order, LINES, LEAST_LINES)
+    return list(zip(lines, _dealt(sizes, order, INSTRUCTIONS, LEAST_INSTRUCTIONS), strict=True))
+
+
+def _dealt(sizes: Sequence[int], order: Sequence[int], most: int, least: int) -> list[int]:
+    found = [least] * len(sizes)
+    room = max(most - least * len(order), 0)
+    for at in order:
+        more = min(max(sizes[at] - least, 0), room if at == order[-1] else room // 2)
+        found[at] += more
+        room -= more
+    return found
 
 
 def source_view(kernel: Kernel, most: tuple[int, int] = (LINES, INSTRUCTIONS)) -> SourceView | None:

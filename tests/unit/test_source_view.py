@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kprof import metrics as m
@@ -11,7 +13,7 @@ from kprof.source_view import (
     SECTORS,
     SECTORS_IDEAL,
     THREADS,
-    allowance,
+    allowances,
     every_instruction,
     source_view,
 )
@@ -133,9 +135,25 @@ def test_a_gap_in_the_code_is_not_the_whole_function() -> None:
     assert not view.complete
 
 
+def sized(instructions: int, seconds: float) -> Kernel:
+    code = tuple(Code(16 * place, "NOP") for place in range(instructions))
+    return replace(kernel(code=code), duration_s=seconds)
+
+
 @pytest.mark.parametrize("kernels", [0, 1, 75, 10_000])
 def test_many_kernels_share_the_page(kernels: int) -> None:
-    lines, instructions = allowance(kernels)
-    assert lines >= 20
-    assert instructions >= 32
-    assert instructions * max(kernels, 1) <= 4_000 or instructions == 32 or kernels <= 1
+    one = sized(5_000, 1e-3)
+    dealt = allowances([one] * kernels)
+    assert all(lines >= 20 and instructions >= 32 for lines, instructions in dealt)
+    assert sum(instructions for _, instructions in dealt) <= max(4_000, 32 * kernels)
+    assert sum(lines for lines, _ in dealt) <= max(2_000, 20 * kernels)
+
+
+def test_one_kernel_has_all_of_it() -> None:
+    assert allowances([sized(9_000, 1e-3)]) == [(2_000, 4_000)]
+
+
+def test_the_longest_kernel_shows_most_and_small_ones_are_whole() -> None:
+    short, long, small = allowances([sized(3_000, 1e-5), sized(3_000, 1e-3), sized(60, 2e-5)])
+    assert long[1] > short[1] > 1_000
+    assert small[1] == 60
