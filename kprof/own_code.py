@@ -8,7 +8,7 @@ from kprof.model import Place, Spot
 
 # Where CUDA's headers are installed: by NVIDIA's packages, by pip, and by the HPC SDK.
 _TOOLKIT = re.compile(
-    r"/usr/local/cuda|/opt/cuda/|-linux/include/|/site-packages/nvidia/|/hpc_sdk/"
+    r"/cuda(?:-[0-9.]+)?/include/|-linux/include/|/site-packages/nvidia/|/hpc_sdk/"
     r"|NVIDIA GPU Computing Toolkit|^/usr/include/",
     re.IGNORECASE,
 )

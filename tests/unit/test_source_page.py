@@ -91,6 +91,8 @@ def test_the_documentation_has_every_column_and_toolchain() -> None:
         (Place(MMA, 634, None, None, 1.0), "mma.hpp:634"),
         # Counted at the call: what lies deeper is no name for it.
         (Place("/x/a.cu", 44, None, None, 1.0, (Spot("/x/b.cuh", 2), Spot("/x/a.cu", 44))), "a.cu:44"),
+        # A user's folder whose name begins like the toolkit's.
+        (Place("/usr/local/cuda-samples/a.cu", 7, None, None, 1.0, (Spot("/usr/local/cuda-samples/a.cu", 7), Spot("/x/b.cu", 9))), "a.cu:7"),
         (Place(None, None, "NOP", 16, 1.0), ""),
     ],
 )  # fmt: skip
