@@ -38,6 +38,17 @@ def idle_share(kernel: Kernel) -> float | None:
     return share if share * kernel.duration_s > SKEW_S else 0.0
 
 
+def idle_share_at_most(kernel: Kernel) -> float | None:
+    """Return the same where the rest of the time does not count: a share of the busiest SM's.
+
+    Where blocks land changes how long an uneven kernel takes. Its passes then differ, and the busiest
+    SM of one seems to work for little of the time of another.
+    """
+    mean = m.SM_CYCLES_ACTIVE_AVG.read(kernel.metrics)
+    most = m.SM_CYCLES_ACTIVE_MAX.read(kernel.metrics)
+    return None if mean is None or not most else max(1.0 - mean / most, 0.0)
+
+
 def tail_share(kernel: Kernel) -> float:
     """Return the share of the time that the last, partly filled wave leaves unused.
 

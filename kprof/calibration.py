@@ -26,6 +26,8 @@ STORED = "calibration.json"
 # How far the measured speed-up may be from the range that was promised. kprof's own.
 BELOW, ABOVE = 0.8, 1.25
 _ENDINGS = (".ncu-rep", ".ncu-rep.xz", ".ncu-rep.gz")
+# Where one launch of the fix does the work of several: so many.
+_LAUNCHES = {"launch-overhead-bound": 1024}
 # Pairs that are not called bad and good.
 _NAMED = {"shared-bank-conflicts": ("transpose/unpadded", "transpose/padded")}
 
@@ -57,11 +59,16 @@ class Pair:
     missing: tuple[str, ...] = ()
 
     @property
+    def launches(self) -> int:
+        """How many launches of ``bad`` do the work of one of ``good``."""
+        return _LAUNCHES.get(self.rule, 1)
+
+    @property
     def measured(self) -> float | None:
         """How many times faster the fix is, None where one of both has no duration."""
         if self.bad_s is None or not self.good_s:
             return None
-        return self.bad_s / self.good_s
+        return self.launches * self.bad_s / self.good_s
 
     @property
     def within(self) -> bool | None:
@@ -126,7 +133,7 @@ def table(compared: Iterable[Pair]) -> Iterator[tuple[str, ...]]:
     for pair in compared:
         yield (
             pair.rule,
-            _microseconds(pair.bad_s),
+            _microseconds(pair.bad_s, pair.launches),
             _microseconds(pair.good_s),
             _range(pair),
             "" if pair.measured is None else f"{pair.measured:.2f}×",
@@ -235,8 +242,9 @@ def _spread(judged: Iterable[Pair]) -> float | None:
     return _round(statistics.median(widths)) if widths else None
 
 
-def _microseconds(seconds: float | None) -> str:
-    return "" if seconds is None else f"{1e6 * seconds:.1f} us"
+def _microseconds(seconds: float | None, launches: int = 1) -> str:
+    times = f"{launches} × " if launches > 1 else ""
+    return "" if seconds is None else f"{times}{1e6 * seconds:.1f} us"
 
 
 def _range(pair: Pair) -> str:

@@ -1,7 +1,9 @@
 """The order of findings: the real limiter first.
 
 1. causes that explain the limiter (they relieve the resource that is busiest, or, when nothing
-   is busy, the largest estimate of all) by more than is left at the limit itself;
+   is busy, the largest estimate of all) by more than is left at the limit itself; the general
+   statement that warps wait for memory comes behind a cause that saves about as much, because
+   that is why they wait;
 2. the statement of the limit itself;
 3. everything else by estimate and confidence;
 4. statements that need no action.
@@ -32,6 +34,10 @@ LOADS_EVERY_LEVEL = frozenset({"local-memory-traffic", "uncoalesced-global-acces
 FILLS_SLOTS = frozenset({"partial-warps"})
 # The pipe itself waits: nothing is busy, and yet it is a matter of that pipe.
 KEEPS_A_PIPE_WAITING = frozenset({"tensor-pipe-underused"})
+# True of any kernel that waits, whatever the reason.
+GENERAL = frozenset({"memory-latency-bound"})
+# A cause saves about as much as the general statement from this part of its saving on. kprof's own.
+ABOUT = 0.8
 MEMORY_BOUNDS = frozenset({"dram", "l2", "l1"})
 LIMITS = frozenset(
     {
@@ -52,12 +58,15 @@ def ordered(findings: Iterable[Finding], bound: Bound) -> tuple[Finding, ...]:
     # A cause must be worth more than what is left to gain at the limit as it stands.
     at_the_limit = max((saved_share(item) for item in found if item.rule in LIMITS), default=0.0)
     needed = max(EXPLAINS, at_the_limit)
-    return tuple(sorted(found, key=lambda finding: _key(finding, bound, needed)))
+    in_general = max((saved_share(item) for item in found if item.rule in GENERAL), default=0.0)
 
+    def key(finding: Finding) -> tuple[int, bool, float, str]:
+        saved = saved_share(finding)
+        tier = _tier(finding, bound, needed)
+        why = tier == 0 and finding.rule not in GENERAL and saved >= ABOUT * in_general
+        return tier, not why, -saved * CERTAINTY[finding.confidence], finding.rule
 
-def _key(finding: Finding, bound: Bound, needed: float) -> tuple[int, float, str]:
-    saved = saved_share(finding)
-    return _tier(finding, bound, needed), -saved * CERTAINTY[finding.confidence], finding.rule
+    return tuple(sorted(found, key=key))
 
 
 def _tier(finding: Finding, bound: Bound, needed: float) -> int:

@@ -1,6 +1,8 @@
-"""Warps wait for their next instruction to be fetched."""
+"""Warps wait for their next instruction, or its constants, to be fetched."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 from kprof import metrics as m
 from kprof import stall_rule
@@ -20,18 +22,74 @@ PASSES = 4.0
 WARP = 32.0
 
 
+@dataclass(frozen=True)
+class Kind:
+    """One of the caches beside the instructions, and what helps where it is too small.
+
+    Attributes:
+        stall: stall reason.
+        sampled: the same as it is spelled in sampling.
+        cache: its name, as the start of a sentence.
+        what: what warps wait for.
+        detail: why it misses.
+        test: what would refute it if it changed nothing.
+        advice: what to change.
+    """
+
+    stall: str
+    sampled: str
+    cache: str
+    what: str
+    detail: str
+    test: str
+    advice: tuple[str, ...]
+
+
+KINDS = (
+    Kind(
+        "no_instruction",
+        "no_instructions",
+        "The instruction cache",
+        "instructions",
+        "The code that runs together is larger than the instruction caches, and is fetched again on every pass.",
+        "less unrolling",
+        (
+            "Unroll less: #pragma unroll 4 or 8 on the loop that the samples are in, and no full unrolling of long loops.",
+            "Keep rare paths out of the hot loop (__noinline__), and check the size of the kernel with cuobjdump -sass.",
+            "Give each variant a kernel of its own instead of a large switch that warps take apart.",
+        ),
+    ),
+    Kind(
+        "imc_miss",
+        "imc_miss",
+        "The constant cache",
+        "constants",
+        "Constants that instructions name (c[bank][offset]) come through a small cache; more of them are used in turn than it holds.",
+        "the constants in registers or shared memory",
+        (
+            "Use fewer constants at a time: loop over the data inside the loop over the coefficients, a few coefficients in registers.",
+            "Copy the table to shared memory once per block and read it from there.",
+            "Pass less by value in kernel arguments: they are constants too.",
+        ),
+    ),
+)
+
+
 @rule(requires=[*m.COVERAGE, m.NO_INSTRUCTION_STALLS, m.DURATION])
 def instruction_cache_misses(kernel: Kernel) -> Finding | None:
     """## What it detects
 
     No unit is 60 % busy, and warps spend at least 30 % of stalled time, more than on anything
-    else, without an instruction to execute: it was not in the instruction cache.
+    else, without an instruction to execute: it was not in the instruction cache. Or, up to compute
+    capability 9.0, for a constant that the instruction names (stall reason IMC miss).
 
     ## Why it matters
 
     An instruction takes 16 bytes. A loop body of some thousand instructions, or warps that are in
     many different places of a large kernel, exceed the caches (about 128 KB per SM), and every
-    pass fetches the code from L2 again.
+    pass fetches the code from L2 again. Constants (`__constant__` arrays with fixed indices, kernel
+    arguments) come through caches of a few KB: a polynomial with 256 coefficients, taken in turn by
+    warps at different places, waits for them 92 % of its stalled time on an H200.
 
     ## How to fix it
 
@@ -59,56 +117,53 @@ def instruction_cache_misses(kernel: Kernel) -> Finding | None:
     Guide on the precision of short kernels. 4 passes: kprof's own.
     """
     top, shares = stall_rule.idle(kernel), stalls(kernel)
-    share = shares.get("no_instruction", 0.0)
+    missing = max(KINDS, key=lambda kind: shares.get(kind.stall, 0.0))
+    share = shares.get(missing.stall, 0.0)
     if top is None or share < stall_rule.STALL_SHARE or share < max(shares.values()):
         return None
-    passes = _passes(kernel)
+    passes = _passes(kernel, missing)
     if (kernel.duration_s or 0.0) < MIN_DURATION_S or passes is None or passes < PASSES:
         return None
     speedup = stall_rule.gain(kernel, share)
     if not is_worth_it(speedup):
         return None
-    found = places(kernel, stall_rule.samples("no_instructions"))
+    found = places(kernel, stall_rule.samples(missing.sampled))
     return Finding(
         rule="instruction-cache-misses",
         severity=severity(speedup),
         confidence="high" if share >= stall_rule.SURE_SHARE else "medium",
-        headline=f"The instruction cache misses: {100 * share:.0f} % of stalled time waits for instructions and no unit "
+        headline=f"{missing.cache} misses: {100 * share:.0f} % of stalled time waits for {missing.what} and no unit "
         f"is more than {top.pct:.0f} % busy{where(found)}",
-        detail="The code that runs together is larger than the instruction caches, and is fetched again on every pass.",
+        detail=missing.detail,
         estimated_speedup=speedup,
         resource="latency",
         evidence=(
-            derived("no-instruction share of stalls", 100.0 * share, "%", 100.0 * stall_rule.STALL_SHARE,
-                    stall_rule.NVIDIA_STALL),
+            derived(f"{missing.stall.replace('_', '-')} share of stalls", 100.0 * share, "%",
+                    100.0 * stall_rule.STALL_SHARE, stall_rule.NVIDIA_STALL),
             busy(top),
             derived("passes over the code per SM", passes, "", PASSES, OWN),
             *measured(kernel, m.ISSUE_ACTIVE),
         ),
-        refuted_by=f"a unit at {BUSY_PCT:.0f} % or more, or no change in time with less unrolling",
+        refuted_by=f"a unit at {BUSY_PCT:.0f} % or more, or no change in time with {missing.test}",
         source=found,
-        advice=(
-            "Unroll less: #pragma unroll 4 or 8 on the loop that the samples are in, and no full unrolling of long loops.",
-            "Keep rare paths out of the hot loop (__noinline__), and check the size of the kernel with cuobjdump -sass.",
-            "Give each variant a kernel of its own instead of a large switch that warps take apart.",
-        ),
+        advice=missing.advice,
     )  # fmt: skip
 
 
-def _passes(kernel: Kernel) -> float | None:
+def _passes(kernel: Kernel, missing: Kind) -> float | None:
     """Return how often an SM passes over the instructions that miss, None where nobody knows."""
     waves = m.WAVES.read(kernel.metrics)
     if waves is None:
         return None
-    return max(waves, 1.0) * max(_trips(kernel), 1.0)
+    return max(waves, 1.0) * max(_trips(kernel, missing), 1.0)
 
 
-def _trips(kernel: Kernel) -> float:
+def _trips(kernel: Kernel, missing: Kind) -> float:
     """Return how often a warp executes the instructions that miss; 0 where it is not known."""
     blocks, threads = m.GRID_BLOCKS.read(kernel.metrics), m.BLOCK_THREADS.read(kernel.metrics)
     if not blocks or not threads:
         return 0.0
-    weight = stall_rule.samples("no_instructions")
+    weight = stall_rule.samples(missing.sampled)
     rows = [(weight(row), row.values.get("inst_executed", 0.0)) for row in kernel.instructions]
     sampled = sum(w for w, _ in rows)
     if not sampled:

@@ -11,8 +11,9 @@ from kprof.limiter import BUSY_PCT, is_too_small, limiter
 from kprof.model import Finding, Instruction, Kernel, Resource
 from kprof.rule import rule
 
-# kprof's own: NVIDIA's rule for uneven work speaks from 5 % above the mean on, whatever it costs.
-UNEVEN = 1.2
+# kprof's own: even traffic came to 1.24 in one recording and 1.11 in the next, mostly to 1.02 (H200).
+# NVIDIA's rule for uneven work speaks from 5 % above the mean on, whatever it costs.
+UNEVEN = 1.5
 # Counters of shorter kernels come from passes that differ (Nsight Compute Profiling Guide).
 LEAST_S = 20e-6
 SECTORS = m.GLOBAL_SECTORS.ways[0].metrics[0]
@@ -33,7 +34,7 @@ class Hot:
 def partition_camping(kernel: Kernel) -> Finding | None:
     """## What it detects
 
-    The busiest slice of L2, or channel of device memory, carries at least 1.2 times the mean, and is
+    The busiest slice of L2, or channel of device memory, carries at least 1.5 times the mean, and is
     itself at least 60 % busy, while the mean looks as if there were room.
 
     ## Why it matters
@@ -60,7 +61,7 @@ def partition_camping(kernel: Kernel) -> Finding | None:
 
     ## References
 
-    5 %: NVIDIA rule WorkloadImbalance (ncu 2025.3); 60 %: NVIDIA rule SOLBottleneck. 1.2 times:
+    5 %: NVIDIA rule WorkloadImbalance (ncu 2025.3); 60 %: NVIDIA rule SOLBottleneck. 1.5 times:
     kprof's own, unsourced. Shorter than 20 us: Nsight Compute Profiling Guide, on short kernels.
     """
     top = limiter(kernel)

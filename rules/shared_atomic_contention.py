@@ -21,6 +21,10 @@ HALF_WARP, WARP = 16.0, 32.0
 EXECUTED, THREADS = "inst_executed", "thread_inst_executed"
 WAVEFRONTS = m.SHARED_WAVEFRONTS.ways[0].metrics[0]
 RELIEVES = frozenset({"l1_data", "l1_front", "issue", "control"})
+# What the other instructions of a retry loop use: they repeat with it.
+LOOP = frozenset({"alu", "fma"})
+# As often as the swap, but for warps that leave the loop in between. kprof's own.
+SAME_LOOP = 0.9
 OWN_LIMITS = frozenset({"shared", "l1", "issue"})
 
 
@@ -73,7 +77,8 @@ def shared_atomic_contention(kernel: Kernel) -> Finding | None:
     if turns < TURNS or (data_stage < DATA_STAGE_PCT and waiting < STALL_SHARE):
         return None
     cost = max(waiting, estimate.pressure(kernel, {"l1_data"}) * _share_of_stage(kernel, rows))
-    speedup = estimate.gain(kernel, (1.0 - 1.0 / turns) * cost, RELIEVES)
+    relieves = RELIEVES | LOOP if any(_retries(row) for row in rows) else RELIEVES
+    speedup = estimate.gain(kernel, (1.0 - 1.0 / turns) * cost, relieves)
     if not estimate.is_worth_it(speedup):
         return None
     found = places(kernel, lambda row: row.values.get(EXECUTED, 0.0) if row in rows else 0.0)
@@ -158,7 +163,18 @@ def _wavefronts(kernel: Kernel, rows: list[Instruction]) -> float:
 
 def _share_of_stage(kernel: Kernel, rows: list[Instruction]) -> float:
     total = m.L1_WAVEFRONTS.read(kernel.metrics)
-    return min(_wavefronts(kernel, rows) / total, 1.0) if total else 1.0
+    mine = _wavefronts(kernel, rows) + _reread(kernel, rows)
+    return min(mine / total, 1.0) if total else 1.0
+
+
+def _reread(kernel: Kernel, rows: list[Instruction]) -> float:
+    """Return the wavefronts of the loads that retry loops repeat: they run as often as the swap."""
+    most = max((row.values[EXECUTED] for row in rows if _retries(row)), default=0.0)
+    return sum(
+        row.values.get(WAVEFRONTS, 0.0)
+        for row in kernel.instructions
+        if most and row not in rows and row.values.get(EXECUTED, 0.0) >= SAME_LOOP * most
+    )
 
 
 def _waiting(kernel: Kernel) -> float:

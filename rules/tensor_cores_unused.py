@@ -12,6 +12,7 @@ from kprof.model import Finding, Kernel
 from kprof.quantity import Quantity
 from kprof.roofline import FLOP_PER_FMA, HALVES, ceilings
 from kprof.rule import rule
+from kprof.sass.products import two_factor_share
 
 IDLE_PCT = 1.0  # of the tensor pipe. kprof's own, unsourced.
 # A product of matrices is nothing but multiply-adds. Other kernels with tiles in shared memory
@@ -20,6 +21,10 @@ FUSED = 0.9
 # Wavefronts from shared memory per multiply-add of a warp: a register tile of 8 x 8 needs 0.06 to
 # 0.25, one of 1 x 1 two. Less is arithmetic on registers, more is no product. kprof's own, unsourced.
 FED = (0.02, 4.0)
+# Of the multiply-adds, those of two values that the kernel has loaded or computed: neither a number in
+# the code nor the sum itself, as in a recurrence. 98 % in products of matrices, at most 62 % in other
+# kernels recorded on an H200. kprof's own.
+OF_TWO_FACTORS = 0.75
 WORTH = 1.3  # times as fast at the tensor roof, or it is no advice. kprof's own, unsourced.
 
 
@@ -32,15 +37,16 @@ class Kind:
     flop: float
     pipes: tuple[str, ...]
     tensor: tuple[str, ...]
+    opcode: str
     change: str
 
 
 KINDS = {
-    "fp32": Kind("FP32", m.FP32_INSTRUCTIONS, FLOP_PER_FMA, ("fma",), ("tf32",),
+    "fp32": Kind("FP32", m.FP32_INSTRUCTIONS, FLOP_PER_FMA, ("fma",), ("tf32",), "FFMA",
                  "TF32 keeps FP32's range with 10 bits of mantissa"),
-    "fp16": Kind("FP16", m.FP16_INSTRUCTIONS, FLOP_PER_FMA * HALVES, ("fp16", "fma"), ("fp16",),
+    "fp16": Kind("FP16", m.FP16_INSTRUCTIONS, FLOP_PER_FMA * HALVES, ("fp16", "fma"), ("fp16",), "HFMA2",
                  "the same FP16 inputs, with sums in FP32"),
-    "fp64": Kind("FP64", m.FP64_INSTRUCTIONS, FLOP_PER_FMA, ("fp64",), ("fp64",),
+    "fp64": Kind("FP64", m.FP64_INSTRUCTIONS, FLOP_PER_FMA, ("fp64",), ("fp64",), "DFMA",
                  "the same FP64 accuracy"),
 }  # fmt: skip
 
@@ -83,14 +89,14 @@ def tensor_cores_unused(kernel: Kernel) -> Finding | None:
 
     TF32 rounds inputs to 10 bits of mantissa: some results need FP32, and then this is the price (or
     three TF32 products that together have it: 3xTF32 in CUTLASS). What the kernel computes is inferred
-    from its mix: polynomials and recurrences in registers, reductions and n-body do not fire; a direct
-    convolution does. Very small matrices do not fill an instruction. Kernels that are limited by
+    from its mix, and where the SASS is known from the operands of its multiply-adds: polynomials,
+    recurrences, reductions and n-body do not fire; a direct convolution may. Very small matrices do not fill an instruction. Kernels that are limited by
     memory are left to that rule. FP32 has no tensor path on compute capability 7.x.
 
     ## References
 
     Peaks: `sm__ops_path_tensor_*.sum.peak_sustained` of the report itself, the dense ones. All
-    thresholds (90 % fused, wavefronts per multiply-add, 1.3 times) are kprof's own.
+    thresholds (90 % fused, wavefronts per multiply-add, 75 % of two factors, 1.3 times) are kprof's own.
     """
     top = limiter(kernel)
     kind = KINDS.get(top.resource) if top is not None else None
@@ -98,6 +104,9 @@ def tensor_cores_unused(kernel: Kernel) -> Finding | None:
         return None
     fused, fed = fused_share(kernel, kind), wavefronts_per_fma(kernel, kind)
     if fused < FUSED or not FED[0] <= fed <= FED[1]:
+        return None
+    factors = two_factor_share(kernel.instructions, kind.opcode)
+    if factors is not None and factors < OF_TWO_FACTORS:
         return None
     faster = times_as_fast(kernel, kind)
     if faster is None or faster < WORTH:

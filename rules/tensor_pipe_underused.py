@@ -77,10 +77,9 @@ def tensor_pipe_underused(kernel: Kernel) -> Finding | None:
     if not runs_matrix_instructions(kernel) or mostly is None or mostly < MOSTLY:
         return None
     cause = next(((r, s) for r, s in stalls(kernel).items() if r in CAUSES and s >= CAUSE), None)
-    saved = 1.0 - busy_pct / BUSY_PCT
     best, worst = (
-        estimate.gain(kernel, saved, {"tensor"}),
-        estimate.gain(kernel, 0.5 * saved, {"tensor"}),
+        estimate.gain(kernel, 1.0 - busy_pct / estimate.GOOD_PCT, {"tensor"}),
+        estimate.gain(kernel, 0.5 * (1.0 - busy_pct / BUSY_PCT), {"tensor"}),
     )
     found = places(kernel, _samples(cause[0])) if cause else ()
     return Finding(

@@ -10,6 +10,7 @@ from kprof.model import Confidence, Finding, Instruction, Kernel, Resource, Spee
 from kprof.rule import rule
 
 # kprof's own: NVIDIA's rule has no threshold and fires on a single sector. Unsourced.
+SECTOR_BYTES = 32.0
 EXCESS_SHARE = 0.05
 SECTORS = m.GLOBAL_SECTORS.ways[0].metrics[0]
 IDEAL = m.GLOBAL_SECTORS_IDEAL.ways[0].metrics[0]
@@ -130,7 +131,19 @@ def _saved(kernel: Kernel, sectors: float, ideal: float, resource: Resource) -> 
     loaded = (sectors - stored) * missing
     moved = loaded + stored
     needed = min(ideal - stored_ideal, loaded) + stored_ideal
-    return (moved - needed) / moved * estimate.pressure(kernel, level) if moved else 0.0
+    excess = (moved - needed) / moved if moved else 0.0
+    if resource == "dram":
+        excess = max(excess, _dram_excess(kernel, ideal))
+    return excess * estimate.pressure(kernel, level)
+
+
+def _dram_excess(kernel: Kernel, ideal: float) -> float:
+    """Return the share of device memory's bytes beyond those asked for.
+
+    L2 fetches more than the one sector that is missing: scattered sectors cost more than they hold.
+    """
+    moved = m.DRAM_BYTES.read(kernel.metrics)
+    return max(1.0 - SECTOR_BYTES * ideal / moved, 0.0) if moved else 0.0
 
 
 def _stores(row: Instruction) -> bool:

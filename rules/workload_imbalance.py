@@ -6,7 +6,7 @@ from kprof import balance, estimate
 from kprof import metrics as m
 from kprof.evidence import OWN, derived, measured
 from kprof.limiter import FEW_BLOCKS
-from kprof.model import Finding, Kernel
+from kprof.model import Finding, Kernel, Speedup
 from kprof.rule import rule
 
 
@@ -65,10 +65,11 @@ def workload_imbalance(kernel: Kernel) -> Finding | None:
     idle = balance.idle_share(kernel)
     if idle is None or _few_blocks(kernel):
         return None
-    saved = idle - max(balance.tail_share(kernel), balance.cluster_tail_share(kernel))
+    explained = max(balance.tail_share(kernel), balance.cluster_tail_share(kernel))
+    saved = idle - explained
     if saved < balance.UNEVEN:
         return None
-    speedup = estimate.gain(kernel, saved, ())
+    speedup = _speedup(kernel, saved, explained)
     if not estimate.is_worth_it(speedup):
         return None
     by_grid = balance.uneven_share(kernel)
@@ -94,6 +95,12 @@ def workload_imbalance(kernel: Kernel) -> Finding | None:
             "If one block finishes the others' results, spread that step or make it a second launch.",
         ),
     )
+
+
+def _speedup(kernel: Kernel, saved: float, explained: float) -> Speedup:
+    at_most = balance.idle_share_at_most(kernel) or 0.0
+    best = estimate.gain(kernel, max(at_most - explained, saved), ())
+    return Speedup(low=estimate.gain(kernel, saved, ()).low, high=best.high)
 
 
 def _few_blocks(kernel: Kernel) -> bool:

@@ -1,5 +1,5 @@
 // Shows: a whole batch of the same vectors in one launch
-// Expect: dram-bandwidth-bound
+// Expect: memory-latency-bound
 // Arguments: [vectors = 1024]
 //
 // The time of bad.cu is for one vector: divide by the number of vectors to compare.

@@ -7,7 +7,7 @@
 #include "../check.cuh"
 
 constexpr unsigned kThreads = 256;
-constexpr unsigned kEntries = 64;
+constexpr unsigned kEntries = 16;  // 128 KB for all threads of an SM: L1 holds them
 constexpr unsigned kSteps = 256;  // multiply-adds per look-up
 constexpr unsigned kChains = 4;
 

@@ -1,5 +1,5 @@
 // Shows: the same warps in blocks of eight: all warp slots of the SM are filled
-// Expect: memory-latency-bound
+// Expect: compute-bound
 // Arguments: [steps = 64]
 #include "walk.cuh"
 

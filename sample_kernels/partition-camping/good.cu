@@ -1,5 +1,5 @@
 // Shows: the same reads from 512 copies that lie in different slices
-// Expect: l2-bandwidth-bound
+// Expect: memory-latency-bound
 // Arguments: [reads = 2048]
 #include "table.cuh"
 

@@ -1,5 +1,5 @@
 // Shows: the same histogram with one copy of the bins per lane, added up at the end
-// Expect: memory-latency-bound
+// Expect: dram-bandwidth-bound
 // Arguments: [elements = 16777216]
 //
 // Bin b of lane l lies in bank l: the lanes of a warp neither share an address nor a bank.

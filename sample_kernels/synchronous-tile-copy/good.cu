@@ -1,5 +1,5 @@
 // Shows: the same product with the next slices on their way (cp.async) while one is multiplied
-// Expect: compute-bound
+// Expect: shared-bank-conflicts
 // Arguments: [size = 1024] [depth = 4096]
 #include "product.cuh"
 

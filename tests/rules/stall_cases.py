@@ -238,6 +238,8 @@ def looping(trips: float) -> tuple[Instruction, ...]:
     return (missed, row("FADD R0, R1, R2", 32))
 
 
+FOUR_WAVES = {"launch__waves_per_multiprocessor": 4.0}
+THREE_WAVES = {"launch__waves_per_multiprocessor": 3.9}
 ONE_WAVE = unfetched(0.5, waves=0.25) | {
     "launch__grid_size": 132.0,
     "launch__block_size": 1024.0,
@@ -253,6 +255,20 @@ FETCH = (
         "high",
     ),
     *gates("instruction-cache-misses", unfetched(0.5)),
+    Case(
+        "instruction-cache-misses",
+        "constants",
+        kernel(metrics=stalled(0.9, "imc_miss", ("wait", "no_instructions")) | FOUR_WAVES),
+        "high",
+        "The constant cache misses: 90 % of stalled time waits for constants",
+        "high",
+    ),
+    Case(
+        "instruction-cache-misses",
+        "constants once per block",
+        kernel(metrics=stalled(0.9, "imc_miss", ("wait", "no_instructions")) | THREE_WAVES),
+        SILENT,
+    ),
     Case("instruction-cache-misses", "half", kernel(metrics=unfetched(0.5)), confidence="high"),
     Case(
         "instruction-cache-misses",

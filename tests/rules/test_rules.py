@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from kprof import estimate
 from kprof import metrics as m
 from kprof.model import Finding, Kernel
 from kprof.quantity import Quantity
@@ -104,7 +105,7 @@ def test_a_finding_is_complete(case: Case) -> None:
 
 def _is_range(found: Finding) -> bool:
     gain = found.estimated_speedup
-    return gain is None or 1.0 <= gain.low <= gain.high <= 20.0
+    return gain is None or 1.0 <= gain.low <= gain.high <= estimate.MOST
 
 
 def absent() -> Iterable[tuple[Case, Quantity]]:

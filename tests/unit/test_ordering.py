@@ -127,3 +127,17 @@ def test_a_tensor_pipe_that_waits_comes_before_what_else_waits() -> None:
     stall = finding("dependency-stalls", "latency", 1.4)
     assert names("latency", pipe, stall) == ["tensor-pipe-underused", "dependency-stalls"]
     assert names("dram", LIMIT, pipe)[0] == "dram-bandwidth-bound"
+
+
+@pytest.mark.parametrize(("high", "first"), [(1.95, "uneven"), (1.3, "memory-latency-bound")])
+def test_why_warps_wait_comes_before_that_they_wait(high: float, first: str) -> None:
+    """Where it saves about as much; how sure each is does not matter."""
+    waiting = finding("memory-latency-bound", "latency", 2.0)
+    cause = finding("uneven", "launch", high, confidence="medium")
+    assert names("latency", waiting, cause)[0] == first
+
+
+def test_causes_among_themselves_are_ordered_by_what_they_save() -> None:
+    waiting = finding("memory-latency-bound", "latency", 2.0)
+    small, large = finding("small", "launch", 1.9), finding("large", "occupancy", 3.0)
+    assert names("latency", small, waiting, large) == ["large", "small", "memory-latency-bound"]
