@@ -203,6 +203,11 @@ def order(choice: Choice) -> Order:
     )
 
 
+def buys_any(budget: int, module_bytes: int) -> bool:
+    """Say whether a budget buys at least one instruction of one function."""
+    return module_bytes + _INSTRUCTION_BYTES <= budget
+
+
 def affordable(ranked: Iterable[Function], *, budget: int, module_bytes: int) -> list[Choice]:
     """Return the first functions whose disassembly fits the budget, and what to print of them.
 
@@ -275,10 +280,10 @@ def _relative(text: str, listing: Listing, pc: int) -> str:
     return f"{text[: found.start(2)]}{target:#x}" if 0 <= target < _FARTHEST else text
 
 
-_NOTHING = Described({})
+NOTHING = Described({})
 
 
-def finished(kernel: Kernel, listing: Listing, found: Described = _NOTHING) -> Kernel:
+def finished(kernel: Kernel, listing: Listing, found: Described = NOTHING) -> Kernel:
     """Return a kernel with its instructions and code, as many as known with their text."""
     executed = listing.executed if found.code else None
     return replace(

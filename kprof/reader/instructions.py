@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import bisect
 import math
+import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from kprof.reader.calls import bound, doubles, unsigned
 from kprof.reader.library import Action, Metric
 
 MEMORY = (
@@ -62,7 +64,7 @@ class Columns:
         ids = metric.correlation_ids()
         if ids is None:
             return None
-        values = array("d", map(metric.as_double, range(metric.num_instances())))
+        values = doubles(metric)
         if not math.isfinite(sum(values)):
             values = array("d", (value if math.isfinite(value) else 0.0 for value in values))
         return self._counters(ids, len(values)), values
@@ -70,10 +72,10 @@ class Columns:
     def _counters(self, ids: Metric, count: int) -> array[int]:
         # Metrics of one kind share their instructions (all columns of 32 reports were compared),
         # and fetching an address costs as much as its value.
-        pc = ids.as_uint64
+        pc = bound(ids, "as_uint64")
         key = (count, pc(0), pc(count // 2), pc(count - 1))
         if key not in self._pcs:
-            self._pcs[key] = array("Q", map(pc, range(count)))
+            self._pcs[key] = unsigned(ids, count)
         return self._pcs[key]
 
 
@@ -125,7 +127,7 @@ def _stalls(names: Sequence[str], totals: Mapping[str, float]) -> list[str]:
     sampled = [name for name in names if name.startswith(_STALLED)]
     costly = [name for name in sampled if name.endswith(_NOT_ISSUED)]
     return sorted(
-        name
+        sys.intern(name)  # one string, not one per kernel: it is pickled and compared often
         for name in costly or sampled
         if name.removeprefix(_STALLED).removesuffix(_NOT_ISSUED) not in _NOT_STALLS
         and totals.get(name)

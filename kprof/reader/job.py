@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import pickle
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from kprof.model.profile import Device, Kernel
-from kprof.reader.disassembly import Listing
+from kprof.reader.disassembly import NOTHING, Described, Listing, finished
 
 # The worker's exit status where it could not write an outcome.
 NO_MEMORY, NO_LIBRARY, NO_SPACE = 71, 72, 73
@@ -19,7 +20,7 @@ class Job:
 
     Attributes:
         report: absolute path of a plain report.
-        output: where to write the :class:`Outcome` as a pickle.
+        output: where to write the :class:`Answer` as a pickle.
         parent: the process that asks; the worker ends with it.
         extra: metrics to read besides those kprof wants.
         slice_kernels: kernels per process.
@@ -27,6 +28,7 @@ class Job:
         disassemble_bytes: device code to disassemble at most, over all functions.
         module_bytes: device code of one module.
         instructions: whether to read counters per instruction.
+        shared: whether the worker itself may load a kernel, which its forks then share.
     """
 
     report: str
@@ -38,6 +40,7 @@ class Job:
     disassemble_bytes: int = 0
     module_bytes: int = 0
     instructions: bool = True
+    shared: bool = True
 
     def to_json(self) -> bytes:
         """Return the job as the worker reads it from standard input."""
@@ -57,16 +60,51 @@ class Part:
     Attributes:
         kernels: their ``device`` is an index into ``devices``.
         devices: by what tells them apart.
-        listings: their instructions, not described yet.
         counters: True when anything besides the duration was measured.
         cut_off: actions without name and metrics, which a truncated file may end with.
     """
 
     kernels: tuple[Kernel, ...]
     devices: Mapping[tuple[object, ...], Device]
-    listings: tuple[Listing, ...] = ()
     counters: bool = False
     cut_off: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A part whose kernels are a pickle, which passes through the worker at no cost.
+
+    Attributes:
+        part: everything about it but its kernels.
+        pickled: its kernels without instructions, and their listings.
+        listings: the same listings, for the worker to choose from.
+    """
+
+    part: Part
+    pickled: bytes
+    listings: tuple[Listing, ...] = ()
+
+    @classmethod
+    def of(cls, part: Part, listings: tuple[Listing, ...]) -> Packed:
+        """Pack a part whose kernels have no instructions yet."""
+        pickled = pickle.dumps((part.kernels, listings), pickle.HIGHEST_PROTOCOL)
+        return cls(replace(part, kernels=()), pickled, listings)
+
+    def part_with(self, described: Mapping[int, Described]) -> Part:
+        """Return the part, its kernels with their instructions.
+
+        Args:
+            described: what is known about the functions of some kernels, by the kernels' indices.
+        """
+        bare, found = pickle.loads(self.pickled)  # noqa: S301 - our own child's
+        listings = {listing.index: listing for listing in found}
+        kernels = (
+            finished(kernel, listings[kernel.index], described.get(kernel.index, NOTHING))
+            if kernel.index in listings
+            else kernel
+            for kernel in bare
+        )
+        return replace(self.part, kernels=tuple(kernels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +139,27 @@ class Outcome:
     parts: tuple[Part, ...] = ()
     lost: tuple[Lost, ...] = ()
     undescribed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the worker hands over.
+
+    Attributes:
+        found: everything but the parts.
+        parts: these, packed.
+        described: pickles of what is known about the functions of some kernels, by the kernels'
+            indices.
+    """
+
+    found: Outcome
+    parts: tuple[Packed, ...]
+    described: tuple[bytes, ...]
+
+    def outcome(self) -> Outcome:
+        """Return the whole of it."""
+        described: dict[int, Described] = {}
+        for pickled in self.described:
+            described.update(pickle.loads(pickled))  # noqa: S301 - our own child's
+        parts = tuple(part.part_with(described) for part in self.parts)
+        return replace(self.found, parts=parts)

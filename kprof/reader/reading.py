@@ -20,14 +20,19 @@ from kprof.process import Completed, run
 from kprof.reader import assemble, unpack
 from kprof.reader.container import Container, walk
 from kprof.reader.disassembly import BUDGET_BYTES
-from kprof.reader.job import NO_LIBRARY, NO_SPACE, Job, Outcome
+from kprof.reader.job import NO_LIBRARY, NO_SPACE, Answer, Job, Outcome
 from kprof.reader.unpack import shown
 
 # What one kernel costs the library, by size of its results in the file (measured).
 _KERNEL_BYTES, _KERNEL_FACTOR = 700_000, 11
-_SLICE_BYTES = 180 << 20
+_SLICE_BYTES = 70 << 20
 _PROCESSES = 2
+# The library takes hundreds of megabytes in small pieces, and the system an eighth of the time to
+# hand them out page by page. A C library that does not know the setting ignores it.
+_LARGE_PAGES = "glibc.malloc.hugetlb=1"
 _MEMORY_LIMIT = 4 << 30
+# How a process ends that the system or kprof itself has killed, not the library.
+_KILLED = -9
 _CORRUPT = "the file is probably damaged; copy it again or record it again"
 
 
@@ -167,15 +172,10 @@ def _job(plain: Path, container: Container, folder: Path, extra: tuple[str, ...]
 
 
 def _read(path: Path, job: Job, timeout_s: float) -> Outcome:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(_import_path())}
-    completed = run(
-        [sys.executable, "-m", "kprof.reader.worker"],
-        timeout_s=timeout_s,
-        env=environment,
-        input_bytes=job.to_json(),
-        memory_limit_bytes=_MEMORY_LIMIT,
-        cwd=Path(job.output).parent,  # `-m` puts it on the import path: nothing else is there
-    )
+    completed = _worked(job, timeout_s)
+    if completed.returncode < 0 and completed.returncode != _KILLED:
+        # Perhaps by its first kernel.
+        completed = _worked(replace(job, shared=False), timeout_s)
     _check(path, completed, timeout_s)
     outcome = _outcome(Path(job.output))
     if not outcome.ranges or not outcome.actions:
@@ -186,16 +186,34 @@ def _read(path: Path, job: Job, timeout_s: float) -> Outcome:
     return outcome
 
 
+def _worked(job: Job, timeout_s: float) -> Completed:
+    """Have a worker do the job."""
+    tunables = [*filter(None, [os.environ.get("GLIBC_TUNABLES")]), _LARGE_PAGES]
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(_import_path()),
+        "GLIBC_TUNABLES": ":".join(tunables),
+    }
+    return run(
+        [sys.executable, "-m", "kprof.reader.worker"],
+        timeout_s=timeout_s,
+        env=environment,
+        input_bytes=job.to_json(),
+        memory_limit_bytes=_MEMORY_LIMIT,
+        cwd=Path(job.output).parent,  # `-m` puts it on the import path: nothing else is there
+    )
+
+
 def _outcome(file: Path) -> Outcome:
     """Read what the worker wrote, which holds a hundred thousand objects and no cycles."""
     collecting = gc.isenabled()
     gc.disable()
     try:
-        outcome: Outcome = pickle.loads(file.read_bytes())  # noqa: S301 - our own child's
+        answer: Answer = pickle.loads(file.read_bytes())  # noqa: S301 - our own child's
+        return answer.outcome()
     finally:
         if collecting:
             gc.enable()
-    return outcome
 
 
 def _import_path() -> list[str]:

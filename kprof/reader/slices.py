@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import pickle
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -16,15 +18,15 @@ from kprof.reader.disassembly import (
     Listing,
     Order,
     affordable,
+    buys_any,
     describe,
-    finished,
     functions,
     order,
 )
 from kprof.reader.extract import Extractor
 from kprof.reader.forks import Death, Forks
 from kprof.reader.instructions import EXECUTED
-from kprof.reader.job import Job, Lost, Outcome, Part
+from kprof.reader.job import Answer, Job, Lost, Outcome, Packed, Part
 from kprof.reader.library import Action
 
 # Halving a slice that died finds the kernel that breaks the library; a file that is broken all
@@ -34,7 +36,8 @@ _MAX_DEATHS = 12
 _WORTH_SHARING = 32
 
 _Span = tuple[int, int]
-_ByKernel = dict[int, Described]
+# A pickle of what is known about functions, by the indices of the kernels that launch them.
+_Pickled = bytes
 
 
 class Slices:
@@ -48,9 +51,11 @@ class Slices:
         self._folder = Path(job.output).parent
         self._deaths = 0
 
-    def read(self) -> Outcome:
+    def read(self) -> Answer:
         """Read everything, then describe the most interesting instructions."""
         total = sum(self._counts)
+        if self._job.shared:
+            self._share(total)
         describer = self._describer(total)
         parts, lost = self._read_all(total)
         chosen = affordable(
@@ -59,19 +64,32 @@ class Slices:
             module_bytes=self._job.module_bytes,
         )
         places, undescribed = self._described(describer, [order(choice) for choice in chosen])
-        finished = tuple(_finished(part, places) for part in parts)
-        return Outcome(len(self._ranges), total, finished, lost, undescribed)
+        bare = tuple(replace(part, listings=()) for part in parts)
+        found = Outcome(len(self._ranges), total, (), lost, undescribed)
+        return Answer(found, bare, places)
+
+    def _share(self, total: int) -> None:
+        """Have the library load, once for all forks, what it needs for any kernel.
+
+        It does so with the first kernel that it is asked for: 50 ms and 120 MB for a report of
+        torch. A kernel that breaks the library breaks this process, and the report is then read
+        without.
+        """
+        with contextlib.suppress(Exception):  # met again in a fork, and told of there
+            for _ in self._actions(range(min(total, 1))):
+                return
 
     def _described(
-        self, describer: Describer[Sequence[Order], _ByKernel] | None, chosen: Sequence[Order]
-    ) -> tuple[_ByKernel, int]:
+        self, describer: Describer[Sequence[Order], _Pickled] | None, chosen: Sequence[Order]
+    ) -> tuple[tuple[_Pickled, ...], int]:
         """Describe in the process that is ready, or, should it have died, in new ones."""
         found = describer.ask(chosen) if describer else Death(0)
-        return self._describe_all(chosen) if isinstance(found, Death) else (found, 0)
+        return self._describe_all(chosen) if isinstance(found, Death) else ((found,), 0)
 
-    def _describer(self, total: int) -> Describer[Sequence[Order], _ByKernel] | None:
+    def _describer(self, total: int) -> Describer[Sequence[Order], _Pickled] | None:
         """Start the process that will describe, where there is something to overlap it with."""
-        if not hasattr(os, "fork") or not total or not self._job.disassemble_bytes:
+        budget, module = self._job.disassemble_bytes, self._job.module_bytes
+        if not hasattr(os, "fork") or not total or not buys_any(budget, module):
             return None
         return Describer(self._folder, self._start_disassembler, self._describe)
 
@@ -82,9 +100,9 @@ class Slices:
         if ids is not None:
             action.sass_by_pc(ids.as_uint64(0))
 
-    def _read_all(self, total: int) -> tuple[list[Part], tuple[Lost, ...]]:
+    def _read_all(self, total: int) -> tuple[list[Packed], tuple[Lost, ...]]:
         waiting = spans(total, self._job.slice_kernels, self._job.processes)
-        parts: dict[int, Part] = {}
+        parts: dict[int, Packed] = {}
         lost: list[Lost] = []
         while waiting:
             dead = self._read_round(waiting, parts)
@@ -99,7 +117,7 @@ class Slices:
         ordered = [parts[start] for start in sorted(parts)]
         return ordered, tuple(sorted(lost, key=lambda gap: gap.start))
 
-    def _read_round(self, waiting: Sequence[_Span], parts: dict[int, Part]) -> list[Lost]:
+    def _read_round(self, waiting: Sequence[_Span], parts: dict[int, Packed]) -> list[Lost]:
         """Read slices into ``parts`` by their start, and return those that died."""
         forks = Forks(self._folder, self._job.processes)
         results = forks.run([partial(self._part, span) for span in waiting])
@@ -111,7 +129,7 @@ class Slices:
                 parts[start] = result
         return dead
 
-    def _part(self, span: _Span) -> Part:
+    def _part(self, span: _Span) -> Packed:
         extractor = Extractor(self._job.extra, instructions=self._job.instructions)
         kernels: list[Kernel] = []
         listings: list[Listing] = []
@@ -124,13 +142,8 @@ class Slices:
             kernel, listing = found
             kernels.append(kernel)
             listings += [listing] if listing is not None else []
-        return Part(
-            tuple(kernels),
-            extractor.devices.found,
-            tuple(listings),
-            extractor.counters,
-            cut_off,
-        )
+        part = Part(tuple(kernels), extractor.devices.found, extractor.counters, cut_off)
+        return Packed.of(part, tuple(listings))
 
     def _actions(self, indices: Iterable[int]) -> Iterator[tuple[int, Action]]:
         """Yield actions by their position over all ranges."""
@@ -142,27 +155,26 @@ class Slices:
                     break
                 rest -= count
 
-    def _describe_all(self, chosen: Sequence[Order]) -> tuple[_ByKernel, int]:
+    def _describe_all(self, chosen: Sequence[Order]) -> tuple[tuple[_Pickled, ...], int]:
         shares = [chosen[first :: self._job.processes] for first in range(self._job.processes)]
         tasks = [share for share in shares if share]
         forks = Forks(self._folder, self._job.processes)
         results = forks.run([partial(self._describe, share) for share in tasks])
-        described: _ByKernel = {}
-        undescribed = 0
-        for share, result in zip(tasks, results, strict=True):
-            if isinstance(result, Death):
-                undescribed += len(share)
-            else:
-                described.update(result)
-        return described, undescribed
+        described = tuple(result for result in results if not isinstance(result, Death))
+        dead = (
+            len(share)
+            for share, result in zip(tasks, results, strict=True)
+            if isinstance(result, Death)
+        )
+        return described, sum(dead)
 
-    def _describe(self, share: Sequence[Order]) -> _ByKernel:
-        described: _ByKernel = {}
+    def _describe(self, share: Sequence[Order]) -> _Pickled:
+        described: dict[int, Described] = {}
         for wanted in share:
             ((_, action),) = self._actions([wanted.index])
             found = describe(action, wanted)
             described.update(dict.fromkeys(wanted.launches, found))
-        return described
+        return pickle.dumps(described, pickle.HIGHEST_PROTOCOL)
 
 
 def spans(total: int, largest: int, processes: int) -> list[_Span]:
@@ -178,18 +190,3 @@ def spans(total: int, largest: int, processes: int) -> list[_Span]:
         count = -(-count // processes) * processes
     size = max(-(-total // max(count, 1)), 1)
     return [(start, min(start + size, total)) for start in range(0, total, size)]
-
-
-def _finished(part: Part, described: Mapping[int, Described]) -> Part:
-    listings = {listing.index: listing for listing in part.listings}
-    kernels = (
-        finished(kernel, listings[kernel.index], *_of(described, kernel.index))
-        if kernel.index in listings
-        else kernel
-        for kernel in part.kernels
-    )
-    return replace(part, kernels=tuple(kernels), listings=())
-
-
-def _of(described: Mapping[int, Described], index: int) -> tuple[Described, ...]:
-    return (described[index],) if index in described else ()

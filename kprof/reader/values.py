@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
 from kprof.metrics import is_wanted
+from kprof.reader.calls import bound, doubles
 from kprof.reader.library import NUMERIC_KINDS, Action, Metric
 
 CURVES = (
@@ -128,12 +130,12 @@ def table(action: Action, name: str) -> dict[str, float]:
     ids = _ids(metric)
     if metric is None or ids is None:
         return {}
-    rows: dict[str, float] = {}
-    for instance in range(metric.num_instances()):
-        label, value = ids.as_string(instance), metric.as_double(instance)
-        if label and math.isfinite(value):
-            rows[label] = value
-    return rows
+    labels = map(bound(ids, "as_string"), range(metric.num_instances()))
+    return {
+        sys.intern(label): value
+        for label, value in zip(labels, doubles(metric), strict=True)
+        if label and math.isfinite(value)
+    }
 
 
 def curve(action: Action, name: str) -> tuple[tuple[float, float], ...]:
@@ -142,10 +144,7 @@ def curve(action: Action, name: str) -> tuple[tuple[float, float], ...]:
     ids = _ids(metric)
     if metric is None or ids is None:
         return ()
-    points = (
-        (ids.as_double(instance), metric.as_double(instance))
-        for instance in range(metric.num_instances())
-    )
+    points = zip(doubles(ids), doubles(metric), strict=True)
     return tuple(sorted(point for point in points if all(map(math.isfinite, point))))
 
 

@@ -301,6 +301,31 @@ class TestWorker:
         assert raised.value.hint
         assert capfd.readouterr() == ("", "")
 
+    def test_its_first_kernel_breaks_it(
+        self, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """It reads the first kernel itself; where it dies of that, only forks read."""
+        whole = load(plain)
+        died, job = tmp_path / "died", tmp_path / "job"
+        script = (
+            f"cat > '{job}'; "
+            f"if grep -q '\"shared\": true' '{job}'; then touch '{died}'; kill -SEGV $$; fi; "
+            f"exec '{sys.executable}' \"$@\" < '{job}'"
+        )
+        self._replace_python(script, tmp_path, monkeypatch)
+        assert load(plain).kernels == whole.kernels
+        assert died.exists()
+
+    def test_it_is_killed(
+        self, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Nobody who kills it, or kprof, wants it to start again."""
+        starts = tmp_path / "starts"
+        self._replace_python(f"echo >> '{starts}'; kill -KILL $$", tmp_path, monkeypatch)
+        with pytest.raises(UnreadableReport, match="SIGKILL"):
+            load(plain)
+        assert starts.read_text() == "\n"
+
     def test_it_hangs(self, plain: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self._replace_python("sleep 30", tmp_path, monkeypatch)
         before = time.monotonic()
