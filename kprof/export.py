@@ -9,6 +9,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from kprof.inputs import Failure
@@ -88,22 +89,50 @@ def _several(report: Report | Sequence[Report]) -> Sequence[Report]:
 
 
 def _dumps(value: object) -> str:
-    return json.dumps(value, allow_nan=False, ensure_ascii=False, indent=1) + "\n"
+    return _written(value, "\n") + "\n"
 
 
-def _plain(value: object, where: str) -> Any:
+def _written(value: Any, margin: str) -> str:
+    """Return what ``json.dumps(value, ensure_ascii=False, indent=1)`` does, in half the time.
+
+    With an indent, that one goes over every value in Python, through four generators.
+    """
+    if isinstance(value, str):
+        return _quoted(value)
+    if isinstance(value, float):
+        return float.__repr__(value)
+    if value is None or isinstance(value, bool):
+        return _WORDS[value]
+    inner = margin + " "
+    comma = "," + inner
+    if isinstance(value, dict):
+        items = [f"{_quoted(key)}: {_written(item, inner)}" for key, item in value.items()]
+        return f"{{{inner}{comma.join(items)}{margin}}}" if items else "{}"
+    if isinstance(value, list):
+        items = [_written(item, inner) for item in value]
+        return f"[{inner}{comma.join(items)}{margin}]" if items else "[]"
+    return int.__repr__(value)
+
+
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+_WORDS = {None: "null", True: "true", False: "false"}
+
+
+def _plain(value: object, where: str, step: str = "") -> Any:
+    # The place of a value is put together for containers only: most values hold nothing.
     if value is None or isinstance(value, bool | int):
         return value
     if isinstance(value, float):
         if not math.isfinite(value):
-            raise ValueError(f"{where} is {value}")
+            raise ValueError(f"{where}{step} is {value}")
         return value
     if isinstance(value, str):
         return _text(value)
+    where += step
     if isinstance(value, Mapping):
-        return {_text(str(key)): _plain(item, f"{where}.{key}") for key, item in value.items()}
+        return {_text(str(key)): _plain(item, where, f".{key}") for key, item in value.items()}
     if isinstance(value, Sequence):
-        return [_plain(item, f"{where}[{place}]") for place, item in enumerate(value)]
+        return [_plain(item, where, f"[{place}]") for place, item in enumerate(value)]
     return fields(value, where)
 
 
@@ -118,8 +147,14 @@ def fields(value: Any, where: str) -> dict[str, Any]:
         ValueError: a number is NaN or infinite.
     """
     # By hand rather than dataclasses.asdict: that keeps tuples and copies every leaf.
-    names = (field.name for field in dataclasses.fields(value))
-    return {name: _plain(getattr(value, name), f"{where}.{name}") for name in names}
+    kind: Any = type(value)
+    return {name: _plain(getattr(value, name), where, step) for name, step in _names(kind)}
+
+
+@cache
+def _names(kind: type[Any]) -> tuple[tuple[str, str], ...]:
+    """Return the fields of a dataclass: their names, and as steps of a place."""
+    return tuple((field.name, f".{field.name}") for field in dataclasses.fields(kind))
 
 
 def _text(value: str) -> str:

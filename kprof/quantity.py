@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ class Quantity:
                     continue
         return None
 
-    @property
+    @cached_property
     def names(self) -> tuple[str, ...]:
         """Every metric name that any of the ways reads."""
         return tuple(dict.fromkeys(name for way in self.ways for name in way.metrics))

@@ -20,7 +20,6 @@ import pkgutil
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 from types import ModuleType
 
@@ -112,6 +111,8 @@ def _modules(rules_dir: Path | None) -> Iterable[ModuleType]:
     package = importlib.import_module(CATALOGUE)
     for info in pkgutil.iter_modules(package.__path__):
         yield importlib.import_module(f"{CATALOGUE}.{info.name}")
+    from importlib.metadata import entry_points  # slow to import, and not needed to read
+
     for entry in entry_points(group=CATALOGUE):
         yield _entry_module(entry.value)
     if rules_dir is not None:

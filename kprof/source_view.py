@@ -34,12 +34,13 @@ class _Sum:
 
     def add(self, values: Mapping[str, float]) -> None:
         self.count += 1
+        counts, stalls = self.values, self.stalls
         for name, value in values.items():
             reason = reason_of(name)
-            if reason is not None:
-                self.stalls[reason] = self.stalls.get(reason, 0.0) + value
+            if reason is None:
+                counts[name] = counts.get(name, 0.0) + value
             else:
-                self.values[name] = self.values.get(name, 0.0) + value
+                stalls[reason] = stalls.get(reason, 0.0) + value
 
 
 _Row = tuple[Code, Mapping[str, float]]
@@ -117,9 +118,11 @@ def _rows(kernel: Kernel) -> list[_Row]:
         return [(_code(row), row.values) for row in kernel.instructions]
     counted = {(row.function, row.pc): row.values for row in kernel.instructions}
     rows: list[_Row] = []
+    columns = [(name, column) for name, column in _executions(kernel) if column]
     for position, item in enumerate(kernel.code):
         values = dict(counted.get((item.function, item.pc), {}))
-        values |= {name: column[position] for name, column in _executions(kernel) if column}
+        for name, column in columns:
+            values[name] = column[position]
         rows.append((item, values))
     return rows
 
