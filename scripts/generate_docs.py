@@ -10,6 +10,7 @@ import importlib
 import json
 import pkgutil
 import re
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,17 @@ def calibration_table() -> str:
     head, *rows = calibration.table(compared)
     linked = ((f"`{rule}`", *rest) for rule, *rest in rows)
     return f"{_table(head, linked)}\n{calibration.summary(compared)}\n"
+
+
+def score_table() -> str:
+    """Return kprof's first findings beside NVIDIA's rule results, as last stored."""
+    if str(ROOT) not in sys.path:  # started as a script, only its own folder is there
+        sys.path.append(str(ROOT))
+    from benchmarks import verdict_score
+
+    head, *rows, total = verdict_score.table(verdict_score.stored())
+    marked = ((f"`{sample}`", *rest) for sample, *rest in rows)
+    return _table(head, (*marked, tuple(f"**{cell}**" if cell else "" for cell in total)))
 
 
 def doctor_output() -> str:
@@ -213,6 +225,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "catalogue": catalogue,
     "transpose": transpose_output,
     "calibration": calibration_table,
+    "score": score_table,
     "doctor": doctor_output,
     "checks": check_table,
     "toolkits": toolkit_table,
