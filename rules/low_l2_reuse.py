@@ -69,7 +69,9 @@ def low_l2_reuse(kernel: Kernel) -> Finding | None:
     )
     stored = _stored_bytes(kernel, delivered)
     fetched = traffic - stored
-    if not delivered or traffic < L2_SIZES * size or delivered < MOSTLY_READS * stored:
+    if not delivered or not size:
+        return None
+    if traffic < L2_SIZES * size or delivered < MOSTLY_READS * stored:
         return None
     reread = _read_hits(kernel, delivered, stored)
     if reread < REREAD_SHARE or fetched < FETCHED_SHARE * delivered:

@@ -85,7 +85,7 @@ def narrow_global_access(kernel: Kernel) -> Finding | None:
     everything, narrow = (
         quantity.read(kernel.metrics) or 0.0 for quantity in (m.GLOBAL_ACCESSES, m.NARROW_ACCESSES)
     )
-    if top is None or top.pct < BUSY_PCT or not narrow or narrow < NARROW_SHARE * everything:
+    if top is None or top.pct < BUSY_PCT or not everything or narrow < NARROW_SHARE * everything:
         return None
     found = _widenable(kernel)
     kind = _limited_by(top, found)

@@ -156,7 +156,8 @@ def wavefronts_per_fma(kernel: Kernel, kind: Kind) -> float:
 def times_as_fast(kernel: Kernel, kind: Kind) -> float | None:
     """Return the tensor roof over the pipe's roof, None where the report has not both."""
     roofs, paths = ceilings(kernel), tensor.peaks(kernel)
-    known = [roofs[f"tensor_{name}"] for name in kind.tensor if name in paths]
+    tensors = (roofs.get(f"tensor_{name}") for name in kind.tensor if name in paths)
+    known = [roof for roof in tensors if roof is not None]
     pipe = roofs.get(kind.name.lower())
     return max(known) / pipe if known and pipe else None
 

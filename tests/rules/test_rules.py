@@ -11,7 +11,7 @@ import pytest
 
 from kprof import estimate
 from kprof import metrics as m
-from kprof.model import Finding, Kernel
+from kprof.model import Finding, Kernel, Launch
 from kprof.quantity import Quantity
 from kprof.rule import Rule, registry
 from tests.rules.case import FIRES, SILENT, Case
@@ -138,6 +138,32 @@ def test_a_rule_needs_nothing_it_does_not_declare(case: Case) -> None:
     )
     found = rule.check(stripped)
     assert found is None or _is_range(found)
+
+
+@every_rule
+def test_a_rule_does_not_fail_whatever_is_absent_or_zero(rule: Rule) -> None:
+    """It may be asked by others than the diagnosis, which skips it where its data are absent."""
+    for case in (item for item in FIRING if item.rule == rule.name):
+        for changed in lacking(case.kernel):
+            found = rule.check(changed)
+            assert found is None or _is_range(found), case.name
+            assert found is None or all(math.isfinite(item.value) for item in found.evidence)
+
+
+def lacking(item: Kernel) -> Iterable[Kernel]:
+    """Yield the kernel with each of its metrics left out, and at zero; then without all else."""
+    for name in item.metrics:
+        yield replace(item, metrics={key: v for key, v in item.metrics.items() if key != name})
+        yield replace(item, metrics={**item.metrics, name: 0.0})
+    yield replace(item, metrics={})
+    yield replace(item, metrics=dict.fromkeys(item.metrics, 0.0))
+    yield replace(item, duration_s=None)
+    yield replace(item, launch=None)
+    yield replace(item, launch=Launch())
+    for row in item.instructions:
+        yield replace(item, instructions=(replace(row, values={}),))
+        yield replace(item, instructions=(replace(row, values=dict.fromkeys(row.values, 0.0)),))
+        yield replace(item, instructions=(replace(row, sass=""),))
 
 
 def without(item: Kernel, need: Quantity) -> Kernel:
