@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from kprof import crew
+from kprof import crew, process
 from kprof.errors import KprofError
 from kprof.inputs import Failure
 from kprof.model import Report
 from kprof.rule import Rule, registry
 from kprof.source_text import Lookup, with_source
+
+_POLL_S = 0.005
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +75,10 @@ class Analysis:
 
 
 def _prepare() -> None:
-    # Imports what the diagnosis needs while the first reader process is at work.
-
+    # Imports what the diagnosis needs while the first reader process is at work: not sooner, or
+    # the thread that is about to start it would have to wait.
+    for _ in range(6):
+        if process.is_waiting():
+            break
+        time.sleep(_POLL_S)
     registry()

@@ -217,6 +217,11 @@ def _pipes(child: Child, input_bytes: bytes | None, limit: int) -> _Pipes | _Thr
     return _Threads(child, input_bytes)
 
 
+def is_waiting() -> bool:
+    """Say whether :func:`run` waits for a program at the moment, in whichever thread."""
+    return bool(_waited_for)
+
+
 def end_all() -> None:
     """Kill every program that :func:`run` waits for; the waiting threads see it end."""
     for child in tuple(_waited_for):

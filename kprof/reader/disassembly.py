@@ -13,13 +13,14 @@ from __future__ import annotations
 import bisect
 import re
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 from kprof.model.profile import Code, Instruction, Kernel
+from kprof.reader.calls import bound
 from kprof.reader.instructions import Executions
-from kprof.reader.library import Action
+from kprof.reader.library import Action, SourceInfo
 from kprof.reader.vital import vital
 
 # About 0.1 s of the library's time: three of torch's larger functions, or every kernel of most
@@ -242,17 +243,17 @@ def _completed(chosen: Iterable[Choice], budget: int) -> list[Choice]:
 def describe(action: Action, wanted: Order) -> Described:
     """Return what the library knows about a function's instructions."""
     frame = Listing(wanted.index, (), 0.0, wanted.starts, {})
-    places = {
-        key: _place(action, frame, wanted.starts[0] + key, printed=key in wanted.printed)
-        for key in wanted.keys
-    }
+    known: Callable[[int], SourceInfo | None] = bound(action, "source_info")
+    places = {}
+    for key in wanted.keys:
+        pc = wanted.starts[0] + key
+        # First the text: the place is cheap once the module has been taken apart for that.
+        text = (action.sass_by_pc(pc) or "").strip() if key in wanted.printed else ""
+        places[key] = _place(frame, pc, text, known(pc))
     return Described(places, tuple(places.values()) if wanted.whole else ())
 
 
-def _place(action: Action, listing: Listing, pc: int, *, printed: bool) -> Code:
-    text = (action.sass_by_pc(pc) or "").strip() if printed else ""
-    # Cheap once the module has been taken apart, and needed for every line's total.
-    info = action.source_info(pc)
+def _place(listing: Listing, pc: int, text: str, info: SourceInfo | None) -> Code:
     file = info.file_name() if info is not None else ""
     line = info.line() if info is not None else 0
     known = bool(file) and line > 0

@@ -52,17 +52,18 @@ class Forks:
         if not hasattr(os, "fork"):  # Windows: in this process, unprotected
             return [task() for task in tasks]
         running: dict[int, int] = {}
+        ended: dict[int, int] = {}
         results: dict[int, Result | Death] = {}
         waiting = list(range(len(tasks)))
         while waiting or running:
             while waiting and len(running) < self.processes:
                 position = waiting.pop(0)
                 running[self._start(tasks[position], position)] = position
+            self._take_ready(ended, results)  # beside the one just started
             pid, status = os.wait()
-            if pid not in running:  # not one of ours; whoever started it finds it gone
-                continue
-            position = running.pop(pid)
-            results[position] = self._result(position, os.waitstatus_to_exitcode(status))
+            if pid in running:  # else not one of ours; whoever started it finds it gone
+                ended[running.pop(pid)] = os.waitstatus_to_exitcode(status)
+        self._take_ready(ended, results)
         if Death(NO_SPACE) in results.values():
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return [results[position] for position in range(len(tasks))]
@@ -78,6 +79,12 @@ class Forks:
             status = attempt(task, self._file(position))
         finally:  # whatever happens, the child must not go on as if it were its parent
             os._exit(status)
+
+    def _take_ready(self, ended: dict[int, int], results: dict[int, Any]) -> None:
+        """Move tasks that have ended, by their exit status, to their results."""
+        while ended:
+            position, status = ended.popitem()
+            results[position] = self._result(position, status)
 
     def _file(self, position: int) -> Path:
         return self.folder / f"task-{position}"
