@@ -17,7 +17,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,11 +48,18 @@ class Cost:
     peak_mb: float
 
 
-def run(argv: Sequence[str]) -> Cost:
+def compiled(cache: str) -> dict[str, str]:
+    """Return an environment in which Python keeps byte code in ``cache``, as if installed."""
+    unwanted = ("PYTHONDONTWRITEBYTECODE", "PYTHONPYCACHEPREFIX")
+    kept = {name: value for name, value in os.environ.items() if name not in unwanted}
+    return {**kept, "PYTHONPYCACHEPREFIX": cache}
+
+
+def run(argv: Sequence[str], environment: Mapping[str, str]) -> Cost:
     """Run to the end; memory is the largest sum over the process tree, sampled every 10 ms."""
     with tempfile.TemporaryFile() as out:
         start = time.perf_counter()
-        child = subprocess.Popen(argv, stdout=out)
+        child = subprocess.Popen(argv, stdout=out, env=environment)
         peak = _Peak(child.pid)
         peak.start()
         status = child.wait()
@@ -82,9 +89,16 @@ class _Peak(threading.Thread):
 def _tree(pid: int) -> list[int]:
     found = [pid]
     for parent in found:
-        for task in Path(f"/proc/{parent}/task").glob("*"):  # a child belongs to a thread
-            found.extend(map(int, _read(str(task / "children")).split()))
+        for task in _threads(parent):  # a child belongs to a thread
+            found.extend(map(int, _read(f"/proc/{parent}/task/{task}/children").split()))
     return found
+
+
+def _threads(pid: int) -> list[str]:
+    try:
+        return os.listdir(f"/proc/{pid}/task")  # noqa: PTH208 - a fifth of the time
+    except OSError:  # it ended meanwhile
+        return []
 
 
 def _resident(pid: int) -> int:
@@ -94,7 +108,8 @@ def _resident(pid: int) -> int:
 
 def _read(path: str) -> str:
     try:
-        return Path(path).read_text()
+        with open(path) as file:  # noqa: PTH123 - a third of the time of read_text
+            return file.read()
     except OSError:  # it ended meanwhile
         return ""
 
@@ -107,9 +122,11 @@ def main() -> int:
     options = parser.parse_args()
     kprof = (str(KPROF), "analyze", "--format", "json", options.report)
     plain = (sys.executable, "-c", PLAIN, options.report)
-    for argv in (plain, kprof):  # file cache and byte code
-        run(argv)
-    pairs = [(run(kprof), run(plain)) for _ in range(options.runs)]
+    with tempfile.TemporaryDirectory() as cache:
+        environment = compiled(cache)
+        for argv in (plain, kprof):  # file cache and byte code
+            run(argv, environment)
+        pairs = [(run(kprof, environment), run(plain, environment)) for _ in range(options.runs)]
     ours = _median([pair[0] for pair in pairs])
     theirs = _median([pair[1] for pair in pairs])
     ratio = ours.seconds / theirs.seconds

@@ -9,9 +9,11 @@ Run: python benchmarks/source_cost.py REPORT [--runs 5]
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import statistics
 import sys
+import tempfile
 import time
 
 from kprof import reader
@@ -37,14 +39,26 @@ def main() -> int:
     parser.add_argument("report", help="an uncompressed .ncu-rep")
     parser.add_argument("--runs", type=int, default=5)
     options = parser.parse_args()
-    read(options.report, instructions=True)  # file cache and byte code
+    with tempfile.TemporaryDirectory() as cache:
+        _compile_into(cache)
+        read(options.report, instructions=True)  # file cache and byte code
+        return _compare(options.report, options.runs)
+
+
+def _compile_into(cache: str) -> None:
+    """Have the reading processes keep byte code, as if kprof were installed."""
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    os.environ["PYTHONPYCACHEPREFIX"] = cache
+
+
+def _compare(report: str, runs: int) -> int:
     without, with_ = [], []
-    for _ in range(options.runs):
-        without.append(read(options.report, instructions=False))
-        with_.append(read(options.report, instructions=True))
+    for _ in range(runs):
+        without.append(read(report, instructions=False))
+        with_.append(read(report, instructions=True))
     print(f"{'':22}{'wall, median':>14}{'least':>9}{'processor':>12}")
-    for label, runs in (("without instructions", without), ("with", with_)):
-        walls, processor = zip(*runs, strict=True)
+    for label, readings in (("without instructions", without), ("with", with_)):
+        walls, processor = zip(*readings, strict=True)
         print(
             f"{label:22}{statistics.median(walls):12.2f} s{min(walls):7.2f} s"
             f"{statistics.median(processor):10.2f} s"
