@@ -2,63 +2,67 @@
 
 from __future__ import annotations
 
-from kprof.model.finding import (
-    Confidence,
-    Evidence,
-    Finding,
-    Place,
-    QualityNote,
-    Resource,
-    Severity,
-    Skipped,
-    Speedup,
-    Spot,
-    Trail,
-    Wait,
-)
-from kprof.model.profile import (
-    Code,
-    Collection,
-    Device,
-    Dim3,
-    Instruction,
-    Kernel,
-    Launch,
-    Opinion,
-    Profile,
-    Source,
-    Survey,
-)
-from kprof.model.report import (
-    Bound,
-    Caches,
-    ClockHz,
-    DeviceReport,
-    Flops,
-    KernelReport,
-    LeftOut,
-    Levels,
-    Limiter,
-    Occupancy,
-    OccupancyCurve,
-    Origin,
-    Report,
-    Roofline,
-    SharedClass,
-    SharedLine,
-    SharedMemory,
-    Throughput,
-    WhatIf,
-)
-from kprof.model.source import (
-    Heat,
-    SassLine,
-    SourceFile,
-    SourceLine,
-    SourceView,
-    StallReason,
-    StallTree,
-)
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kprof.model.finding import (
+        Confidence,
+        Evidence,
+        Finding,
+        Place,
+        QualityNote,
+        Resource,
+        Severity,
+        Skipped,
+        Speedup,
+        Spot,
+        Trail,
+        Wait,
+    )
+    from kprof.model.profile import (
+        Code,
+        Collection,
+        Device,
+        Dim3,
+        Instruction,
+        Kernel,
+        Launch,
+        Opinion,
+        Profile,
+        Source,
+        Survey,
+    )
+    from kprof.model.report import (
+        Bound,
+        Caches,
+        ClockHz,
+        DeviceReport,
+        Flops,
+        KernelReport,
+        LeftOut,
+        Levels,
+        Limiter,
+        Occupancy,
+        OccupancyCurve,
+        Origin,
+        Report,
+        Roofline,
+        SharedClass,
+        SharedLine,
+        SharedMemory,
+        Throughput,
+        WhatIf,
+    )
+    from kprof.model.source import (
+        Heat,
+        SassLine,
+        SourceFile,
+        SourceLine,
+        SourceView,
+        StallReason,
+        StallTree,
+    )
 
 __all__ = [
     "Bound",
@@ -111,3 +115,15 @@ __all__ = [
     "Wait",
     "WhatIf",
 ]
+
+# The process that reads a report needs the profile alone, and is waited for.
+_PARTS = ("profile", "finding", "report", "source")
+
+
+def __getattr__(name: str) -> Any:
+    """Return a class from the module that holds it, and keep it here."""
+    for part in _PARTS if name in __all__ else ():
+        module = importlib.import_module(f"{__name__}.{part}")
+        if hasattr(module, name):
+            return globals().setdefault(name, getattr(module, name))
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
