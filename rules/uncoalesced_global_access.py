@@ -132,7 +132,8 @@ def _saved(kernel: Kernel, sectors: float, ideal: float, resource: Resource) -> 
     moved = loaded + stored
     needed = min(ideal - stored_ideal, loaded) + stored_ideal
     excess = (moved - needed) / moved if moved else 0.0
-    if resource == "dram":
+    # Where L1 serves the excess, what device memory moves too much has another cause.
+    if resource == "dram" and excess >= EXCESS_SHARE:
         excess = max(excess, _dram_excess(kernel, ideal))
     return excess * estimate.pressure(kernel, level)
 

@@ -75,6 +75,12 @@ UNCOALESCED = (
     ),
     Case(
         "uncoalesced-global-access",
+        "L1 serves the excess, and device memory moves more for another reason",
+        kernel({DRAM: 90.0}, HALF_READ | {"dram__bytes.sum": 8 * 32 * 100.0}),
+        SILENT,
+    ),
+    Case(
+        "uncoalesced-global-access",
         "L1 serves everything",
         kernel({L2: 70.0}, sectors(800.0, 100.0) | {L1_HIT: 100.0}),
         SILENT,
