@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import os
+import threading
 import time
 import webbrowser
 from collections.abc import Iterator, Mapping, Sequence
@@ -113,6 +115,7 @@ def _run(
         place.scratch(folder) as scratch,
     ):
         runner = _runner(ncu, target, scratch, settings)
+        threading.Thread(target=_prepare, daemon=True).start()
         sources = Lookup(settings.source_dirs, settings.source_map)
         read = partial(reporting.load, rules, sources=sources)
         measured = staged.measure(runner, planned.options, settings.wanted, read)
@@ -128,6 +131,13 @@ def _run(
             page = _write(diagnosed, folder, settings)
         _show(diagnosed, page, settings)
         return _status(diagnosed, measured, settings)
+
+
+def _prepare() -> None:
+    """Import, while the target runs, what the diagnosis and its pages need after it."""
+    for name in ("reader.reading", "diagnosis", "whole", "export", "html", "text"):
+        with contextlib.suppress(ImportError):  # told where it is needed
+            importlib.import_module(f"kprof.{name}")
 
 
 def _runner(ncu: str, target: Target, scratch: Path, settings: Settings) -> staged.Runner:

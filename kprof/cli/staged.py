@@ -178,7 +178,7 @@ def measure(
         runner: starts ncu.
         options: what to collect in depth.
         wanted: about the survey.
-        read: reads a report.
+        read: reads a report of a run in depth.
 
     Raises:
         KprofError: ncu cannot be started, or a survey that was written cannot be read.
@@ -211,7 +211,7 @@ def _surveyed(
     first = trial or survey
     if survey.empty:
         return Measured(first, first, trouble=survey if trial else None)
-    profile = read(survey.report)
+    profile = _timed(survey.report)
     if survey.stopped:
         chosen = select(profile.kernels, coverage=0, complete=False)
         return Measured(first, survey, surveyed=survey, survey=profile, selection=chosen)
@@ -234,6 +234,12 @@ def _surveyed(
     if last.empty and more:
         last, more = more[0], ()
     return Measured(first, last, more, survey, profile, selection, trouble, deep)
+
+
+def _timed(survey: Path) -> Profile:
+    from kprof.reader import load
+
+    return load(survey, timing=True)
 
 
 def _read(stage: Stage, read: Callable[[Path], Profile]) -> Profile | None:

@@ -37,24 +37,20 @@ class Devices:
         self.found: dict[tuple[object, ...], Device] = {}
         self._index: dict[tuple[object, ...], int] = {}
 
-    def index(self, action: Action, names: tuple[str, ...]) -> int:
-        """Return the index of the GPU a kernel ran on, adding it when it is new.
-
-        Args:
-            action: the kernel.
-            names: its metric names.
-        """
+    def index(self, action: Action) -> int:
+        """Return the index of the GPU a kernel ran on, adding it when it is new."""
         key = (
             text(action, _ATTRIBUTE + "display_name"),
             *(_attribute(action, name) for name in _IDENTITY),
         )
         if key not in self._index:
             self._index[key] = len(self.found)
-            self.found[key] = _device(action, names)
+            self.found[key] = _device(action)
         return self._index[key]
 
 
-def _device(action: Action, names: tuple[str, ...]) -> Device:
+def _device(action: Action) -> Device:
+    names = action.metric_names()
     short = [name.removeprefix(_ATTRIBUTE) for name in names if name.startswith(_ATTRIBUTE)]
     values = {name: _attribute(action, name) for name in sorted(short)}
     attributes = {name: value for name, value in values.items() if value is not None}

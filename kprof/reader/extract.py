@@ -37,6 +37,7 @@ _CURVES_FOLLOW_FROM = (
 )
 # Read whether or not a rule wants them.
 _OWN = (_DURATION, *LAUNCH, *_CURVES_FOLLOW_FROM)
+_TIMING = (_DURATION, *LAUNCH)
 
 Curves = dict[str, tuple[tuple[float, float], ...]]
 
@@ -49,9 +50,18 @@ class Extractor:
         counters: True once a kernel had anything measured besides its duration.
     """
 
-    def __init__(self, extra: tuple[str, ...] = (), *, instructions: bool = True) -> None:
-        """Read the metrics ``extra`` besides those kprof wants, and ``instructions`` or none."""
+    def __init__(
+        self, extra: tuple[str, ...] = (), *, instructions: bool = True, timing: bool = False
+    ) -> None:
+        """Prepare to read.
+
+        Args:
+            extra: metrics to read besides those kprof wants.
+            instructions: whether to read counters per instruction.
+            timing: read only what launch each kernel is and how long it took.
+        """
         self._instructions = instructions
+        self._timing = timing
         self._extra = (*_OWN, *extra)
         self._curves: dict[tuple[object, ...], Curves] = {}
         self.devices = Devices()
@@ -64,11 +74,30 @@ class Extractor:
             None for an action without name and metrics, which a truncated file may end with.
         """
         name = action.name(FUNCTION)
+        if self._timing and name is not None:
+            return self._timed(index, action, name), None
         names = tuple(action.metric_names())
         if name is None and not names:
             return None
         kernel = self._kernel(index, action, name or "unnamed", names)
         return kernel, _listing(action, kernel, names) if self._instructions else None
+
+    def _timed(self, index: int, action: Action, name: str) -> Kernel:
+        metrics, unusable = values.read(action, _TIMING)
+        workload = _WORKLOADS.get(action.workload_type(), "kernel")
+        return Kernel(
+            index=index,
+            name=name,
+            demangled=action.name(DEMANGLED) or name,
+            mangled=action.name(MANGLED) or "",
+            device=self.devices.index(action),
+            workload=workload,
+            launch=launch(metrics) if workload == "kernel" else None,
+            nvtx=nvtx_ranges(action),
+            duration_s=_duration(metrics),
+            metrics=metrics,
+            unusable=unusable,
+        )
 
     def _kernel(self, index: int, action: Action, name: str, names: tuple[str, ...]) -> Kernel:
         plan = values.plan(names, self._extra)
@@ -81,7 +110,7 @@ class Extractor:
         metrics |= accesses.totals(by_warp)
         metrics |= opcodes.totals(by_thread) | opcodes.atomics(by_thread)
         workload = _WORKLOADS.get(action.workload_type(), "kernel")
-        device = self.devices.index(action, names)
+        device = self.devices.index(action)
         return Kernel(
             index=index,
             name=name,

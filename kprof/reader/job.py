@@ -28,6 +28,7 @@ class Job:
         disassemble_bytes: device code to disassemble at most, over all functions.
         module_bytes: device code of one module.
         instructions: whether to read counters per instruction.
+        timing: read only what launch each kernel is and how long it took.
         shared: whether the worker itself may load a kernel, which its forks then share.
     """
 
@@ -40,6 +41,7 @@ class Job:
     disassemble_bytes: int = 0
     module_bytes: int = 0
     instructions: bool = True
+    timing: bool = False
     shared: bool = True
 
     def to_json(self) -> bytes:

@@ -42,6 +42,7 @@ def load(
     timeout_s: float = 600,
     extra_metrics: Iterable[str] = (),
     instructions: bool = True,
+    timing: bool = False,
 ) -> Profile:
     """Read a report.
 
@@ -50,19 +51,24 @@ def load(
         timeout_s: seconds the reading process may take.
         extra_metrics: names to read besides those kprof's own quantities need.
         instructions: whether to read counters per instruction, and code.
+        timing: read only what launch each kernel is and how long it took, as of a survey.
 
     Raises:
         UnreadableReport: it is missing, is something else, or nothing in it can be read.
     """
     path = Path(path)
     try:
-        return _load(path, timeout_s, tuple(extra_metrics), instructions)
+        return _load(path, timeout_s, tuple(extra_metrics), instructions, timing)
     except OSError as error:  # no temporary folder, no file descriptors, a full disk, ...
         raise unpack.unreadable(path, error) from error
 
 
 def _load(
-    path: Path, timeout_s: float, extra_metrics: tuple[str, ...], instructions: bool
+    path: Path,
+    timeout_s: float,
+    extra_metrics: tuple[str, ...],
+    instructions: bool,
+    timing: bool,
 ) -> Profile:
     start = unpack.head(path)
     with (
@@ -72,8 +78,8 @@ def _load(
         digest = pool.submit(_sha256, path)
         plain, container, notes = _prepared(path, start, Path(folder))
         job = _job(plain, container, Path(folder), extra_metrics)
-        if not instructions:
-            job = replace(job, instructions=False, disassemble_bytes=0)
+        if timing or not instructions:
+            job = replace(job, instructions=False, timing=timing, disassemble_bytes=0)
         outcome = _read(path, job, timeout_s)
         missing = _missing(container, outcome)
         source = Source(

@@ -130,7 +130,9 @@ class Slices:
         return dead
 
     def _part(self, span: _Span) -> Packed:
-        extractor = Extractor(self._job.extra, instructions=self._job.instructions)
+        extractor = Extractor(
+            self._job.extra, instructions=self._job.instructions, timing=self._job.timing
+        )
         kernels: list[Kernel] = []
         listings: list[Listing] = []
         cut_off = 0

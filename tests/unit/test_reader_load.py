@@ -169,6 +169,22 @@ def test_extra_metrics(plain: Path) -> None:
     assert load(plain, extra_metrics=[name]).kernels[0].metrics[name] > 0
 
 
+def test_timing_alone_knows_the_same_launches(plain: Path) -> None:
+    whole, timed = load(plain), load(plain, timing=True)
+    assert timed.devices == whole.devices
+    assert timed.collection.depth == "survey"
+    for one, other in zip(timed.kernels, whole.kernels, strict=True):
+        assert (one.name, one.demangled, one.mangled) == (
+            other.name,
+            other.demangled,
+            other.mangled,
+        )
+        assert (one.launch, one.nvtx, one.workload) == (other.launch, other.nvtx, other.workload)
+        assert one.duration_s == other.duration_s is not None
+        assert one.metrics.items() < other.metrics.items()
+        assert [one.instructions, one.opcodes, one.curves, one.opinions] == [(), {}, {}, ()]
+
+
 def test_an_unfinished_kernel_is_kept_without_numbers() -> None:
     path = SHARED / "public" / "a10g-8fce6633.ncu-rep.xz"
     if not path.is_file():

@@ -152,7 +152,7 @@ def _device(bus: int, **more: float) -> Action:
 def test_equal_gpus_are_told_apart_by_their_slot() -> None:
     devices = Devices()
     actions = [_device(1), _device(2), _device(1)]
-    assert [devices.index(action, tuple(action.metrics)) for action in actions] == [0, 1, 0]
+    assert [devices.index(action) for action in actions] == [0, 1, 0]
     first = next(iter(devices.found.values()))
     assert (first.name, first.compute_capability, first.sm_count) == ("NVIDIA H200", "9.0", 132)
     assert first.attributes["pci_bus_id"] == 1
@@ -161,7 +161,7 @@ def test_equal_gpus_are_told_apart_by_their_slot() -> None:
 
 def test_a_report_without_device_attributes() -> None:
     devices = Devices()
-    assert devices.index(Action(), ()) == 0
+    assert devices.index(Action()) == 0
     (device,) = devices.found.values()
     assert (device.name, device.compute_capability, device.sm_count) == ("unknown GPU", None, None)
 
