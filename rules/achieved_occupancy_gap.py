@@ -74,8 +74,6 @@ def achieved_occupancy_gap(kernel: Kernel) -> Finding | None:
     if allowed - achieved < GAP_POINTS or gap < GAP_SHARE:
         return None
     speedup = estimate.gain(kernel, gap, ())
-    if not estimate.is_worth_it(speedup):
-        return None
     lives = lifetime(kernel)
     short = lives is not None and lives < SHORT_CYCLES
     return Finding(

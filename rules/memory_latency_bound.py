@@ -5,7 +5,7 @@ from __future__ import annotations
 from kprof import estimate
 from kprof import metrics as m
 from kprof.evidence import busy, derived, measured, places
-from kprof.limiter import BUSY_PCT, covers_every_level, is_too_small, limiter
+from kprof.limiter import BUSY_PCT, is_too_small, limiter
 from kprof.model import Finding, Kernel, Speedup
 from kprof.producer import LONG, told, waits
 from kprof.rule import rule
@@ -45,7 +45,7 @@ def memory_latency_bound(kernel: Kernel) -> Finding | None:
     60 %: NVIDIA rule SOLBottleneck; 30 %: NVIDIA rule CPIStall (ncu 2025.3).
     """
     top, stall = limiter(kernel), top_stall(kernel)
-    if top is None or stall is None or not covers_every_level(kernel) or is_too_small(kernel):
+    if top is None or stall is None or is_too_small(kernel):
         return None
     if top.pct >= BUSY_PCT or stall[0] != "long_scoreboard" or stall[1] < STALL_SHARE:
         return None

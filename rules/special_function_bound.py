@@ -65,7 +65,7 @@ def special_function_bound(kernel: Kernel) -> Finding | None:
     Guide, table of arithmetic throughput. That half of the work can go is kprof's own assumption.
     """
     pct = m.XU_PCT.read(kernel.metrics) or 0.0
-    if pct < BUSY_PCT or estimate.pressure(kernel, {"xu"}) < 1.0:
+    if estimate.pressure(kernel, {"xu"}) < 1.0:  # busy, and the busiest or nearly so
         return None
     functions = mix.parts(kernel, GROUPS)
     speedup = estimate.gain(kernel, AVOIDABLE, {"xu"})

@@ -74,7 +74,7 @@ def tail_effect(kernel: Kernel) -> Finding | None:
         return None
     speedup = estimate.gain(kernel, saved, ())
     severity = estimate.severity_beside(kernel, speedup)
-    if not estimate.is_worth_it(speedup) or (severity == "low" and speedup.high < NOISE):
+    if speedup.high < NOISE:
         return None
     return Finding(
         rule="tail-effect",

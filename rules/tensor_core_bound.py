@@ -68,8 +68,6 @@ def faster_path(kernel: Kernel) -> float | None:
     if not tensor.uses_warp_level_mma(kernel):
         return None
     known, work = tensor.peaks(kernel), tensor.operations(kernel)
-    if not work:
-        return None
     kind = max(work, key=lambda name: work[name])
     slow, fast = known.get(f"{kind}_mma"), known.get(kind)
     return fast / slow if slow and fast and fast > slow else None

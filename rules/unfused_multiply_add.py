@@ -9,7 +9,7 @@ from kprof import instruction_mix as mix
 from kprof import metrics as m
 from kprof.evidence import busy, derived, places, where
 from kprof.limiter import BUSY_PCT, limiter
-from kprof.model import Evidence, Finding, Kernel, Speedup
+from kprof.model import Evidence, Finding, Kernel, Limiter, Speedup
 from kprof.quantity import Quantity
 from kprof.rule import rule
 
@@ -88,30 +88,26 @@ def unfused_multiply_add(kernel: Kernel) -> Finding | None:
             quantity.read(kernel.metrics) or 0.0 for quantity in precision.counts
         )
         pairs, total = min(add, multiply), add + multiply + fused
-        if not total or pairs / total < PAIRS or not _sets_the_pace(kernel, precision, total):
+        if not total or pairs / total < PAIRS or not _sets_the_pace(kernel, top, precision, total):
             continue
-        return _finding(kernel, precision, pairs / total)
+        return _finding(kernel, top, precision, pairs / total)
     return None
 
 
-def _sets_the_pace(kernel: Kernel, precision: Precision, executed: float) -> bool:
+def _sets_the_pace(kernel: Kernel, top: Limiter, precision: Precision, executed: float) -> bool:
     """Say whether these instructions fill the limiting pipe, or half of the limiting issue slots."""
-    top = limiter(kernel)
-    if top is None:
-        return False
     if top.resource == precision.resource:
         return True
     all_threads = sum(kernel.thread_opcodes.values())
     return top.resource == "issue" and bool(all_threads) and executed >= 0.5 * all_threads
 
 
-def _finding(kernel: Kernel, precision: Precision, share: float) -> Finding | None:
-    top = limiter(kernel)
+def _finding(kernel: Kernel, top: Limiter, precision: Precision, share: float) -> Finding | None:
     relieves = {*precision.pipes, "issue", "control"}
     best = estimate.gain(kernel, share, relieves)
     worst = estimate.gain(kernel, LIKELY * share, relieves)
     speedup = Speedup(low=min(worst.low, best.high), high=best.high)
-    if top is None or not estimate.is_worth_it(speedup):
+    if not estimate.is_worth_it(speedup):
         return None
     found = places(kernel, mix.sampled_at(precision.opcodes))
     return Finding(

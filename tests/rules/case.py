@@ -21,6 +21,10 @@ class Case:
         expected: ``FIRES``, ``SILENT``, or the severity that has to come out.
         says: text the headline has to hold.
         confidence: the one that has to come out, None for any.
+        holds: text that headline, detail or advice has to hold.
+        lacks: text that none of them may hold.
+        gain: the estimate that has to come out, None for any.
+        resource: the one that has to come out, None for any.
     """
 
     rule: str
@@ -29,6 +33,10 @@ class Case:
     expected: str = FIRES
     says: str = ""
     confidence: str | None = None
+    holds: str = ""
+    lacks: str = ""
+    gain: tuple[float, float] | None = None
+    resource: str | None = None
 
     @property
     def name(self) -> str:

@@ -192,7 +192,8 @@ def tile(title: str, *rows: Instruction, expected: str = FIRES, says: str = "",
     stalls = sampled(long_scoreboard=waits, wait=others, barrier=1000.0 - waits - others)
     names = {"major": "device__attribute_compute_capability_major",
              "blocks": "launch__grid_size", "copies": "kprof__inst_executed_async_copy",
-             "stores": "kprof__inst_executed_shared_store"}  # fmt: skip
+             "stores": "kprof__inst_executed_shared_store", "threads": "launch__block_size",
+             "issued": "smsp__issue_active.avg.per_cycle_active"}  # fmt: skip
     metrics = COPIES | stalls | {names[name]: value for name, value in changed.items()}
     item = kernel({ISSUE: busy}, metrics, instructions=rows or (FETCH, stored()))
     return Case(TILE, title, item, expected, says, confidence)

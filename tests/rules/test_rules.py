@@ -84,6 +84,14 @@ def test_verdict(case: Case) -> None:
     assert case.expected in {FIRES, found.severity}
     assert case.says in found.headline
     assert case.confidence in {None, found.confidence}
+    assert case.resource in {None, found.resource}
+    words = " ".join((found.headline, found.detail, *found.advice))
+    assert case.holds in words
+    assert not case.lacks or case.lacks not in words
+    if case.gain is not None:
+        assert found.estimated_speedup is not None
+        low, high = found.estimated_speedup.low, found.estimated_speedup.high
+        assert (low, high) == pytest.approx(case.gain, rel=2e-3)
 
 
 @named(FIRING)
