@@ -31,7 +31,7 @@ def parse(data: bytes) -> Elf | None:
         return None
     try:
         return _parsed(data)
-    except (struct.error, IndexError):
+    except (struct.error, IndexError, OverflowError):  # the last: an offset beyond 2^63
         return None
 
 

@@ -56,7 +56,7 @@ def sequences(elf: Elf) -> Iterator[tuple[Row, ...]]:
         end = start + 4 + length
         # One of a version that is not known, or damaged, is left out: the next may be fine.
         with contextlib.suppress(ValueError, IndexError, struct.error):
-            yield from _split(_Program(data[:end], start + 4, targets).rows())
+            yield from _split(_Program(data[start:end], start, targets).rows())
         start = end
 
 
@@ -88,18 +88,21 @@ def chain(rows: Sequence[Row], row: Row) -> tuple[Spot, ...]:
 class _Program:
     """One table: a header, and a program that writes its rows."""
 
-    def __init__(self, data: bytes, start: int, targets: Mapping[int, tuple[str, int]]) -> None:
-        (version, header) = struct.unpack_from("<HI", data, start)
+    def __init__(self, data: bytes, place: int, targets: Mapping[int, tuple[str, int]]) -> None:
+        """Read the header of the table that lies at ``place`` of its section."""
+        (version, header) = struct.unpack_from("<HI", data, 4)
         if version not in _VERSIONS:
             raise ValueError
-        self._data, self._targets = data, targets
-        at = start + 6
+        self._data, self._place, self._targets = data, place, targets
+        at = 10
         self._step = data[at]
         at += 1 if version < 4 else 2
         self._base, self._range, self._first = struct.unpack_from("<bBB", data, at + 1)
+        if not self._range:  # what special opcodes are divided by
+            raise ValueError
         self._operands = data[at + 4 : at + 3 + self._first]
         self._files = _files(data, at + 3 + self._first)
-        self._at = start + 6 + header
+        self._at = 10 + header
         self._row = Row(file=self._file(1))
 
     def _file(self, number: int) -> str:
@@ -164,7 +167,7 @@ class _Program:
             self._row = replace(self._row, end=True)
         elif code == _ADDRESS:
             (address,) = struct.unpack_from("<Q", self._data, self._at)
-            section, offset = self._targets.get(self._at, ("", address))
+            section, offset = self._targets.get(self._place + self._at, ("", address))
             self._row = replace(self._row, section=section, address=offset)
         elif code == _INLINED:
             self._row = replace(self._row, caller=self._number())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+import struct
+import time
 from pathlib import Path
 
 import pytest
@@ -91,6 +93,33 @@ def test_damaged_files_and_tables_end_quietly(folder: Path) -> None:
     for cut in range(0, 14_000, 97):
         (folder / "cut").write_bytes(whole[:cut] or b"N")
         assert len(list(modules(folder / "cut"))) <= 1
+
+
+@pytest.mark.parametrize("at", [1 << 40, (1 << 64) - 1])
+def test_a_cubin_whose_sections_lie_beyond_its_end_is_none(folder: Path, at: int) -> None:
+    (module,) = modules(plain(folder, "issue-bound-bad"))
+    data = bytearray(module.cubin)
+    data[0x28:0x30] = at.to_bytes(8, "little")  # e_shoff
+    assert elf.parse(bytes(data)) is None
+
+
+def test_a_table_that_divides_by_nothing_is_left_out(folder: Path) -> None:
+    (module,) = modules(plain(folder, "issue-bound-bad"))
+    read = elf.parse(module.cubin)
+    assert read is not None
+    lines = bytearray(read.sections[".debug_line"])
+    lines[13] = 0  # line_range of DWARF 2: after lengths, version, step, default and base
+    assert list(linetable.sequences(read))
+    damaged = elf.Elf(read.names, {**read.sections, ".debug_line": bytes(lines)})
+    assert not list(linetable.sequences(damaged))
+
+
+def test_many_empty_tables_take_no_time() -> None:
+    header = struct.pack("<IHIBBbBB", 16, 2, 10, 1, 1, 0, 1, 1) + b"\0" * 5
+    content = header * 100_000
+    started = time.monotonic()
+    assert not list(linetable.sequences(elf.Elf((), {".debug_line": content})))
+    assert time.monotonic() - started < 3
 
 
 def test_a_table_of_another_function_is_not_taken(folder: Path) -> None:
