@@ -300,8 +300,9 @@ def _column(listing: Listing, found: Described, values: Sequence[float]) -> Sequ
     """Return a column of executions in the order of the code: what did not run has 0."""
     if not values or listing.executed is None:
         return ()
-    counted = dict(zip(map(listing.key, listing.executed.pcs), values, strict=True))
-    return array("d", (counted.get(key, 0.0) for key in found.places))
+    counted = dict(zip(listing.executed.pcs, values, strict=True))
+    start = listing.starts[0]
+    return array("d", [counted.get(start + key, 0.0) for key in found.places])
 
 
 def _instructions(listing: Listing, places: Mapping[int, Code]) -> tuple[Instruction, ...]:
