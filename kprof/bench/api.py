@@ -64,7 +64,10 @@ __all__ = [
 ]
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-_SHAPE = re.compile(r"\d+(?:[x×]\d+)*(?:,[A-Za-z_]\w*=-?\d+)*")
+# Digits that C's long long holds, as launchers get them; Python itself refuses 4,301 of them.
+_NUMBER = r"\d{1,18}"
+_SHAPE = re.compile(rf"{_NUMBER}(?:[x×]{_NUMBER})*(?:,[A-Za-z_]\w*=-?{_NUMBER})*")
+_RESERVED = "[](),"  # they set parameters apart, and the names that kprof gives
 _MAX_SIZE = 2**40  # elements: a shape of more is a slip of the finger
 # Relative and absolute error that a result may have, by type; integers must be equal. Single
 # precision is kprof's promise (docs/bench.md), the others follow from their shorter mantissa.
@@ -216,11 +219,11 @@ def variant(
         parameters: keyword arguments and the values to try; the first is the default.
 
     Raises:
-        DefinitionError: the name is taken, or a parameter has no values.
+        DefinitionError: the name is taken or cannot be, or a parameter has no values.
     """
 
     def mark(function: Function) -> Function:
-        called = name or function.__name__.replace("_", "-")
+        called = _called(name or function.__name__.replace("_", "-"))
         if called in current.variants:
             raise DefinitionError(f"two variants are named {called}")
         tried = {key: _values(key, values) for key, values in parameters.items()}
@@ -315,6 +318,15 @@ def cuda(source: str, *flags: str) -> Library:
 def _once(what: str, there: object) -> None:
     if there is not None:
         raise DefinitionError(f"it has a second {what}")
+
+
+def _called(name: object) -> str:
+    fine = isinstance(name, str) and name.strip() == name and name.isprintable()
+    if isinstance(name, str) and fine and not any(letter in _RESERVED for letter in name):
+        return name
+    raise DefinitionError(
+        f"no variant can be called {name!r}: one printable line without any of {_RESERVED}"
+    )
 
 
 def _values(name: str, values: Sequence[Any]) -> tuple[Any, ...]:

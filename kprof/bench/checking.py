@@ -98,7 +98,10 @@ def expected(suite: Suite, inputs: tuple[Any, ...]) -> Any:
     """Return the reference's result."""
     assert suite.reference is not None  # noqa: S101 - Suite.check()
     double = [_in_double(value) if suite.reference_in_double else value for value in inputs]
-    return suite.reference(*double)
+    wanted = suite.reference(*double)
+    if not is_tensor(wanted):
+        raise TypeError(f"the reference returned {type(wanted).__name__}, not a tensor")
+    return wanted
 
 
 def compared(torch: Any, got: Any, wanted: Any, tolerance: float | None) -> dict[str, Any]:
@@ -108,11 +111,12 @@ def compared(torch: Any, got: Any, wanted: Any, tolerance: float | None) -> dict
     if got.shape != wanted.shape:
         return _wrong(f"its result is {_sizes(got)}, the reference's {_sizes(wanted)}")
     allowed = _allowed(got) if tolerance is None else tolerance
-    got, wanted = got.double(), wanted.double()
-    error = (got - wanted).abs()
+    if got.is_complex() or wanted.is_complex():
+        got, wanted = (torch.view_as_real(each.to(torch.complex128)) for each in (got, wanted))
+    got, wanted, error = _differences(got, wanted)
     size = wanted.abs()
     # Equal infinities have no difference, and a NaN that the reference has too is right.
-    same = (got == wanted) | (got.isnan() & wanted.isnan())
+    same = (error == 0) | (got == wanted) & error.isnan() | (got.isnan() & wanted.isnan())
     error = torch.where(same, torch.zeros_like(error), error)
     bad = ~(same | (error <= allowed + allowed * size))
     result = {
@@ -124,6 +128,14 @@ def compared(torch: Any, got: Any, wanted: Any, tolerance: float | None) -> dict
     }
     count = int(bad.sum())
     return result if not count else result | _wrong(_first(torch, got, wanted, bad, count))
+
+
+def _differences(got: Any, wanted: Any) -> tuple[Any, Any, Any]:
+    """Return both in float64, and how far they are apart: of integers to the last digit."""
+    if got.is_floating_point() or wanted.is_floating_point():
+        got, wanted = got.double(), wanted.double()
+        return got, wanted, (got - wanted).abs()
+    return got.double(), wanted.double(), (got.long() - wanted.long()).double().abs()
 
 
 def worse(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
@@ -232,7 +244,8 @@ def _place(flat: int, sizes: tuple[int, ...]) -> str:
 
 
 def _allowed(got: Any) -> float:
-    return TOLERANCE.get(str(got.dtype).removeprefix("torch."), 0.0)
+    kind = got.real.dtype if got.is_complex() else got.dtype
+    return TOLERANCE.get(str(kind).removeprefix("torch."), 0.0)
 
 
 def _largest(values: Any) -> float | None:
@@ -246,7 +259,11 @@ def _wrong(message: str) -> dict[str, Any]:
 
 
 def _in_double(value: Any) -> Any:
-    return value.double() if is_tensor(value) and value.is_floating_point() else value
+    if not is_tensor(value):
+        return value
+    if value.is_complex():
+        return value.to(_torch().complex128)
+    return value.double() if value.is_floating_point() else value
 
 
 def _sizes(value: Any) -> str:

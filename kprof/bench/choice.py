@@ -32,6 +32,19 @@ def chosen(units: Sequence[Mapping[str, Any]], names: Sequence[str] | None) -> d
     return found
 
 
+def known_settings(units: Sequence[Mapping[str, Any]], names: Iterable[str]) -> None:
+    """Refuse values for a parameter that no variant has: they would change nothing.
+
+    Raises:
+        BadBench: there is one.
+    """
+    known = dict.fromkeys(parameter for unit in units for parameter in unit["parameters"])
+    for name in names:
+        if name not in known:
+            there = f"there are {', '.join(known)}" if known else "the variants have none"
+            raise BadBench(f"no variant has a parameter {name!r}", hint=there)
+
+
 def baseline_first(units: Mapping[str, Any], name: str | None) -> dict[str, Any]:
     """Return the units with the baseline at the first place.
 

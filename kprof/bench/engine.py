@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from kprof.bench import building
 from kprof.bench.api import DefinitionError, Shape
-from kprof.bench.choice import baseline_first, check_shapes, chosen
+from kprof.bench.choice import baseline_first, check_shapes, chosen, known_settings
 from kprof.bench.units import COPY, TWIN
 from kprof.bench.worker_process import Ended, Event, Worker
 from kprof.collect import tree
@@ -162,6 +162,7 @@ def _learn(request: Request, found: Found, worker: Worker) -> None:
         return
     found.suite = event
     units = chosen(event["units"], request.variants)
+    known_settings(tuple(units.values()), request.overrides)
     found.units = baseline_first(units, request.baseline)
     found.shapes = _shapes(request, event)
     found.check_shapes = list(event["check_shapes"]) or check_shapes(found.shapes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -63,9 +64,16 @@ def units(suite: Suite, overrides: Mapping[str, Sequence[Any]]) -> list[Unit]:
 
 def label(variant: str, parameters: Mapping[str, Any]) -> str:
     """Return a unit's name as one word."""
-    said = ",".join(f"{name}={value}" for name, value in parameters.items())
+    said = ",".join(f"{name}={_written(value)}" for name, value in parameters.items())
     return f"{variant}[{said}]" if said else variant
 
 
 def _plain(value: Any) -> Any:
-    return value if isinstance(value, bool | int | float | str) else str(value)
+    if isinstance(value, bool | int) or (isinstance(value, float) and math.isfinite(value)):
+        return value
+    return _written(value)
+
+
+def _written(value: Any) -> str:
+    """Return what stands for a value, of characters that every output can hold."""
+    return str(value).encode("utf-8", "replace").decode("utf-8")

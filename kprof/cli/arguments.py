@@ -61,9 +61,9 @@ def regex(_ctx: click.Context, _param: click.Parameter, value: str | None) -> st
 
 
 def finite(_ctx: click.Context, _param: click.Parameter, value: float | None) -> float | None:
-    """Refuse ``nan`` and ``inf``, which are floats but no durations."""
+    """Refuse ``nan`` and ``inf``, which are floats but no durations and no errors."""
     if value is not None and not math.isfinite(value):
-        raise click.BadParameter(f"{value} is not a number of seconds")
+        raise click.BadParameter(f"{value} is not a finite number")
     return value
 
 

@@ -376,3 +376,42 @@ def test_units_with_several_parameters_can_be_named() -> None:
     from kprof.cli.bench import split
 
     assert split("a,b[x=1,y=2], c ,,") == ("a", "b[x=1,y=2]", "c")
+
+
+@pytest.mark.parametrize(
+    ("result", "off"),
+    [
+        ("(a * 1e18).long()", "+ 1"),  # one more than float64 tells apart
+        ("torch.complex(a, a)", "+ 0.5j"),
+        ("a > 0.5", "^ True"),
+    ],
+)
+def test_types_are_compared_to_their_last_digit(run: Run, result: str, off: str) -> None:
+    head = HEAD.split("@bench.output")[0]
+    variants = f"""
+@bench.reference(double=False)
+def reference(a, b):
+    return {result}
+
+@bench.variant
+def fine(a, b):
+    return {result}
+
+@bench.variant
+def off(a, b):
+    return ({result}) {off}
+"""
+    done = run(variants, "--check-only", "--format", "json", head=head)
+    found = document(done)
+    assert done.returncode == 1
+    assert {unit["unit"]: {c["status"] for c in unit["checks"]} for unit in found["checks"]} == {
+        "fine": {"ok"},
+        "off": {"wrong"},
+    }
+
+
+def test_a_reference_that_is_no_tensor_is_said(run: Run) -> None:
+    head = HEAD.replace("return a + b", "return (a, b)")
+    done = run("", "--check-only", head=head)
+    assert done.returncode == 2
+    assert "the reference returned tuple, not a tensor" in " ".join(done.stdout.split())

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from kprof import bench
@@ -37,11 +39,46 @@ def test_shapes_are_understood(
 
 
 @pytest.mark.parametrize(
-    "text", ["", "x", "1x", "1y2", "0", "1x0", "-1", "4,kernel", "4,=3", "9" * 20]
+    "text",
+    [
+        "",
+        "x",
+        "1x",
+        "1y2",
+        "0",
+        "1x0",
+        "-1",
+        "4,kernel",
+        "4,=3",
+        "9" * 20,
+        "9" * 5000,
+        "4,a=" + "9" * 5000,
+    ],
 )
 def test_what_is_no_shape_is_refused(text: str) -> None:
     with pytest.raises(bench.DefinitionError):
         bench.Shape.parse(text)
+
+
+@pytest.mark.parametrize("name", ["(twin)", "(copy)", "a,b", "a[b=1]", "a\nb", " a", "\ud800", 5])
+def test_names_that_mean_something_else_are_refused(name: str) -> None:
+    with pytest.raises(bench.DefinitionError, match="no variant can be called"):
+        bench.variant(name=name)(lambda a: a)
+
+
+def test_every_value_of_a_parameter_can_be_told(suite: api.Suite) -> None:
+    bench.variant(name="odd", value=(float("nan"), float("inf"), "\ud800", (1, 2)))(lambda a: a)
+    told = [unit.described() for unit in units(suite, {})]
+    assert [unit["parameters"]["value"] for unit in told] == ["nan", "inf", "?", "(1, 2)"]
+    json.dumps(told, ensure_ascii=False, allow_nan=False).encode()
+
+
+def test_values_for_a_parameter_that_nothing_has_are_refused() -> None:
+    offered = [{"label": "a[block=1]", "variant": "a", "parameters": {"block": 1}}]
+    choice.known_settings(offered, ["block"])
+    with pytest.raises(BadBench, match="no variant has a parameter 'blokc'") as refused:
+        choice.known_settings(offered, ["blokc"])
+    assert refused.value.hint == "there are block"
 
 
 def test_a_file_is_what_it_marks(suite: api.Suite) -> None:
