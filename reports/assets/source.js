@@ -194,6 +194,7 @@
       if (lines) said.push(`${number(lines)} lines that cost least have no numbers here.`);
       if (code) said.push(`${number(code)} instructions are left out: those that cost least, and those without text.`);
       if (this.kernel.nothing.length) said.push(`Measured and zero: ${this.kernel.nothing.join("; ")}.`);
+      if (this.kernel.line.some((line, row) => line > (data.files[this.kernel.file[row]].lines?.length ?? Infinity))) said.push("A text at hand ends before lines that cost: it is of another version than the program.");
       if (this.files.some((file) => !data.files[file].lines)) said.push("Text that the report does not hold: give kprof --source-dir DIR, or record with --embed-source.");
       return make("p", { className: "note", textContent: said.join(" ") });
     }
@@ -209,7 +210,8 @@
       if (this.select) this.select.value = file;
       const { lines } = data.files[file];
       const numbers = this.kernel.line.filter((_, row) => this.kernel.file[row] === file);
-      const rows = lines ? lines.map((_, place) => place + 1) : [...numbers].sort((a, b) => a - b);
+      // A text from another day may be shorter than the program's: what costs has a row all the same.
+      const rows = (lines || []).map((_, place) => place + 1).concat(numbers.filter((line) => !lines || line > lines.length).sort((a, b) => a - b));
       this.heading(this.left, "line", short(data.files[file].name));
       this.left.fill(rows, lines ? lines.reduce((most, line) => Math.max(most, line.replace(/\t/g, "    ").length), 0) : 30, this.on.size);
     }
@@ -248,7 +250,8 @@
     sourceLine(line) {
       const row = this.at.get(`${this.file}:${line}`), { lines } = data.files[this.file];
       const text = make("span", { className: "t" });
-      const raw = lines ? lines[line - 1] : "text not at hand", comment = lines ? raw.search(/\/\/|^\s*#\s/) : 0;
+      const known = lines?.[line - 1], raw = known ?? (lines ? "beyond the end of the text at hand" : "text not at hand");
+      const comment = known === undefined ? 0 : raw.search(/\/\/|^\s*#\s/);
       if (comment < 0) text.textContent = raw;
       else text.append(raw.slice(0, comment), make("i", { textContent: raw.slice(comment) }));
       const element = make("div", {}, make("span", { className: "n", textContent: line }), ...this.cells("lines", row), text);
@@ -384,8 +387,8 @@
     const section = document.getElementById(`k${link.dataset.go}-source`), shown = await view(section);
     if (shown) {
       const file = data.files.findIndex((item) => item.name === link.dataset.file), pc = link.dataset.pc === "" ? null : Number(link.dataset.pc);
-      if (shown.left && file >= 0 && shown.files.includes(file)) shown.goLine(file, Number(link.dataset.line));
-      else if (pc !== null) shown.goCode(pc);
+      const there = shown.left && file >= 0 && shown.files.includes(file) && shown.goLine(file, Number(link.dataset.line));
+      if (!there && pc !== null) shown.goCode(pc);
       (shown.left || shown.right).body.focus({ preventScroll: true });
     }
     section.scrollIntoView({ block: "start" });

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -29,9 +30,10 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
-    for name, report in (("small", SOURCES), ("long", LONG_REPORT)):
+    cut = replace(SOURCES, files=(replace(SOURCES.files[0], text="// other"), SOURCES.files[1]))
+    for name, report in (("small", SOURCES), ("long", LONG_REPORT), ("cut", cut)):
         (folder / f"{name}.html").write_text(render(report), encoding="utf-8")
-    return {name: folder / f"{name}.html" for name in ("small", "long")}
+    return {name: folder / f"{name}.html" for name in ("small", "long", "cut")}
 
 
 @pytest.fixture
@@ -75,6 +77,26 @@ def test_one_click_leads_from_a_finding_to_its_line(visit: Any) -> None:
     assert "60 (6.0 %)" in view.locator(".spot").inner_text()
     assert view.bounding_box()["y"] < 60
     assert page.evaluate("document.activeElement.classList.contains('list')")
+
+
+def test_a_line_beyond_the_end_of_a_text_is_there_all_the_same(visit: Any) -> None:
+    seen = visit("cut")
+    seen.page.locator(".finding a.go", has_text="main.cu:5").first.click()
+    seen.page.wait_for_selector("#k0-source.viewing .r.picked")
+    view = seen.page.locator("#k0-source")
+    assert "beyond the end of the text at hand" in chosen(view, 0)
+    assert "60 (6.0 %)" in view.locator(".spot").inner_text()
+    assert "another version than the program" in view.inner_text()
+    assert seen.quiet(), seen.complaints
+
+
+def test_a_line_without_a_row_leads_to_its_instruction(visit: Any) -> None:
+    page = visit("small").page
+    link = page.locator(".finding a.go", has_text="main.cu:5").first
+    link.evaluate("link => { link.dataset.line = 4711 }")  # as of a line that was left out
+    link.click()
+    page.wait_for_selector("#k0-source.viewing .list:nth-child(2) .r.picked")
+    assert chosen(page.locator("#k0-source"), 1).startswith("0\n")
 
 
 def test_a_place_without_a_line_leads_to_its_instruction(visit: Any) -> None:
