@@ -96,7 +96,7 @@ def _kernel_report(
 ) -> KernelReport:
     roof = roofline.roofline(kernel)
     bound = limiter.bound(kernel)
-    findings, clear, skipped = _run(kernel, rules)
+    found, clear, skipped = _run(kernel, rules)
     return KernelReport(
         index=kernel.index,
         name=kernel.name,
@@ -116,7 +116,7 @@ def _kernel_report(
         pipes=_pipes(kernel),
         shared_memory=sharedmem.shared_memory(kernel),
         roofline=roof,
-        findings=ordering.ordered(findings, bound),
+        findings=ordering.ordered(found, bound),
         clear=clear,
         skipped=skipped,
         quality=quality.quality(kernel, roof, how),
@@ -124,6 +124,11 @@ def _kernel_report(
         source=source_view.source_view(kernel, most),
         stall_tree=stall_tree.stall_tree(kernel),
     )
+
+
+def findings(kernel: Kernel, rules: Iterable[Rule]) -> tuple[Finding, ...]:
+    """Return what these rules find, in their order."""
+    return tuple(_run(kernel, rules)[0])
 
 
 def _run(

@@ -17,7 +17,7 @@ LEAST = 0.001  # of the GPU time; a fix that saves less is no place to start
 # Quality notes that cast no doubt on the numbers that are there.
 CONTEXT = {
     "clock-state", "cold-caches", "fp16-constants", "incomplete-levels", "no-line-info",
-    "no-tensor-roof",
+    "no-tensor-roof", "other-run",
 }  # fmt: skip
 
 

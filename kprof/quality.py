@@ -93,6 +93,15 @@ def _levels(kernel: Kernel, _: Roofline) -> str | None:
     )
 
 
+def _other_run(kernel: Kernel, _: Roofline) -> str | None:
+    if not kernel.other_run:
+        return None
+    return (
+        f"its {' and '.join(kernel.other_run)} were measured in another run of the program, which "
+        "executed the same instructions: durations and caches may differ from this one's"
+    )
+
+
 def _above(kernel: Kernel, roof: Roofline) -> str | None:
     over = [unit for unit in utilisations(kernel) if unit.pct > ABOVE_PCT]
     if over:
@@ -193,6 +202,7 @@ CHECKS: dict[str, Check] = {
     "no-tensor-roof": _no_tensor_roof,
     "unusable-metrics": _unusable,
     "incomplete-levels": _levels,
+    "other-run": _other_run,
     "passes-disagree": _disagree,
     "hit-rate-above-100": _hit_rates,
     "short-kernel": _short,

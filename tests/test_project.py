@@ -40,7 +40,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     ),
     frozenset(
         {"audit", "bench", "diagnosis", "estimate", "occupancy_rule", "ordering", "quality", "stall_rule",
-         "whole"}
+         "suspects", "whole"}
     ),
     frozenset(
         {"annotations", "bench_export", "bench_figures", "bench_html", "bench_text",

@@ -14,13 +14,16 @@ _LISTED = 10
 _NAME_WIDTH = 60
 
 
-def lines(selection: Selection, elapsed_s: float, depth: str) -> list[str]:
+def lines(
+    selection: Selection, elapsed_s: float, depth: str, *, follows: bool = False
+) -> list[str]:
     """Return the plan, a line each: what was seen, what is measured, what is left out.
 
     Args:
         selection: the survey with what was chosen.
         elapsed_s: wall time of the survey's run.
         depth: how much is measured.
+        follows: whether one more run may follow for limiters that stay open.
     """
     seen = selection.summary()
     chosen = selection.selected
@@ -43,7 +46,22 @@ def lines(selection: Selection, elapsed_s: float, depth: str) -> list[str]:
             f"Left out: {launches(seen.tuning_launches)} that tried configurations (autotuning), "
             f"{units.si(seen.tuning_s, 's')}."
         )
+    if follows:
+        said += _follow_up(selection, elapsed_s)
     return said
+
+
+def _follow_up(selection: Selection, elapsed_s: float) -> list[str]:
+    total_s = selection.summary().total_s
+    large = [group for group in selection.selected if group.total_s > stages.WORTH * total_s]
+    if not large:
+        return []
+    seconds = stages.estimate_follow_up_s(large, stages.plain_s(elapsed_s, selection))
+    return [
+        "Should what limits a kernel with more than "
+        f"{100 * stages.WORTH:.0f} % of that time stay open: one more run for the counters that "
+        f"decide, {_duration(seconds)} at most (--no-follow-up leaves it out)."
+    ]
 
 
 def _line(group: Group, total_s: float) -> str:

@@ -18,7 +18,7 @@ _COLLECTED = (
     "clock_control", "cache_control", "replay_mode", "graphs", "with_communication", "from_start",
     "embed_source", "extra",
 )  # fmt: skip
-_SURVEYED = ("survey", "coverage", "top")
+_SURVEYED = ("survey", "coverage", "top", "follow_up")
 _REPLAY = ("kernel", "application", "range", "app-range")
 # What --as-in-app stands for: every pass in a run of its own, in which nobody touches the caches.
 _AS_IN_APP = {"replay_mode": "application", "cache_control": "none"}
@@ -90,6 +90,11 @@ _AS_IN_APP = {"replay_mode": "application", "cache_control": "none"}
     type=click.IntRange(min=1),
     metavar="N",
     help="After a survey, measure at most N kernels.",
+)
+@click.option(
+    "--follow-up/--no-follow-up",
+    default=True,
+    help="Run the program once more where what limits a kernel stays open, for the counters that decide; never with --survey never.",
 )
 @click.option(
     "--clock-control",

@@ -39,6 +39,8 @@ def files(measured: Measured, folder: Path) -> dict[Path, Path]:
         found[last.report] = folder / place.REPORT
         for number, further in enumerate(measured.more, start=2):
             found[further.report] = folder / f"report-{number}.ncu-rep"
+    if measured.followed is not None and not measured.followed.empty:
+        found[measured.followed.report] = folder / "follow-up.ncu-rep"
     survey = measured.surveyed
     if survey is not None and not survey.empty:
         packed = survey.report.with_name(survey.report.name + _PACKED)
@@ -79,6 +81,8 @@ def ending(measured: Measured) -> tuple[str, ...]:
     last = measured.last
     if last is not None and last is not measured.first and not lines:
         lines = _ending(last)
+    if measured.followed is not None and measured.followed.collected.signum is not None:
+        lines = (*lines, *_ending(measured.followed))
     return (*lines, *_trouble(measured))
 
 

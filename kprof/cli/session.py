@@ -18,6 +18,7 @@ import click
 from kprof import output
 from kprof.cli import options as shared
 from kprof.cli import place, preflight, reporting, staged, threshold
+from kprof.cli.follow_up import follow_up
 from kprof.collect import failures, find, stages
 from kprof.collect.command import Options, ncu_argv, readable, shell
 from kprof.collect.plan import plan_for
@@ -27,6 +28,10 @@ from kprof.errors import KprofError
 from kprof.model import Report
 from kprof.rule import Rule, registry, select
 from kprof.source_text import Lookup
+
+_FOLLOW_UP = (
+    "perhaps once more, should what limits a kernel stay open (--no-follow-up leaves it out)"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ def dry_run(
         report = folder / (place.REPORT if how == "once" else f"{name}.ncu-rep")
         lines += [comment] if comment else []
         lines.append(shell(ncu_argv(ncu, stage, target.argv, report=report, log=log)))
+    if how != "once" and settings.wanted.follow_up and options.depth == "standard":
+        lines.append(f"# {_FOLLOW_UP}")
     return "\n".join(lines)
 
 
@@ -123,7 +130,10 @@ def _run(
             return 0
         if measured.last.empty and measured.survey is None:
             return _failed(measured.last)
-        with _keeping(measured, folder):
+        with _keeping(measured, folder) as files:
+            if settings.wanted.follow_up:
+                measured = follow_up(runner, planned.options, measured, planned.known, read)
+                files.update(reporting.files(measured, folder))
             diagnosed = reporting.report(
                 measured, target, planned.options, rules, folder / place.REPORT, sources=sources
             )
@@ -155,14 +165,15 @@ def _runner(ncu: str, target: Target, scratch: Path, settings: Settings) -> stag
 
 
 @contextlib.contextmanager
-def _keeping(measured: staged.Measured, folder: Path) -> Iterator[None]:
+def _keeping(measured: staged.Measured, folder: Path) -> Iterator[dict[Path, Path]]:
     """Publish ncu's reports at the end, also when one could not be read or Ctrl-C came.
 
-    They are read where no other run writes, so that the page is about this run's kernels.
+    They are read where no other run writes, so that the page is about this run's kernels. What is
+    yielded says where each goes; a later run adds its own.
     """
     files = reporting.files(measured, folder)
     try:
-        yield
+        yield files
     except BaseException as error:
         _keep(files)
         for kept in files.values():
@@ -183,6 +194,7 @@ def _keep(files: Mapping[Path, Path]) -> None:
 @dataclass(frozen=True, slots=True)
 class _Planned:
     options: Options
+    known: tuple[Rule, ...]
     notes: tuple[str, ...] = ()
 
 
@@ -197,7 +209,8 @@ def _planned(
     # All rules are collected for, so that the kept profile can answer to the others later.
     capability, version = (ready.capability, ready.ncu.version) if ready else (None, None)
     plan = plan_for(options.depth, known, capability, version)
-    return _Planned(replace(options, metrics=plan.metrics, sections=plan.sections), plan.notes)
+    chosen = replace(options, metrics=plan.metrics, sections=plan.sections)
+    return _Planned(chosen, known, plan.notes)
 
 
 def _failed(stage: staged.Stage) -> int:
@@ -235,7 +248,8 @@ def _status(report: Report, measured: staged.Measured, settings: Settings) -> in
     wrong = reporting.ending(measured)
     for line in wrong:
         click.echo(f"Error: {line}", err=True)
-    signum = measured.last.collected.signum if measured.last else None
+    ended = (measured.followed, measured.last)
+    signum = next((run.collected.signum for run in ended if run and run.collected.signum), None)
     if signum is not None:
         return 128 + signum
     if wrong:

@@ -7,7 +7,6 @@ import lzma
 import sys
 import threading
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -27,7 +26,6 @@ _MANY = (
     f"More than {stages.FEW} launches: timing all of them now, then measuring those that matter. "
     "The program runs twice more, its output hidden."
 )
-_WORTH = 0.02  # share of the GPU time for which another run is worth its time
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +79,8 @@ class Measured:
         selection: what was chosen from it.
         trouble: a later run that gave nothing, None when all went well.
         deep: what ``last`` read, None where it was not read yet.
+        start: where standard input stood, ``gone`` where the target may not run again.
+        followed: a run for what would name limiters that were open, None without one.
     """
 
     first: Stage
@@ -91,6 +91,8 @@ class Measured:
     selection: Selection | None = None
     trouble: Stage | None = None
     deep: Profile | None = None
+    start: stages.Position = "gone"
+    followed: Stage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,17 +163,17 @@ class Wanted:
         coverage: share 0..1 of the GPU time to measure in depth.
         top: at most this many kernels, None for no limit.
         plan_only: stop after the plan.
+        follow_up: run once more for kernels whose limiter stays open.
     """
 
     survey: str = "auto"
     coverage: float = 0.95
     top: int | None = None
     plan_only: bool = False
+    follow_up: bool = True
 
 
-def measure(
-    runner: Runner, options: Options, wanted: Wanted, read: Callable[[Path], Profile]
-) -> Measured:
+def measure(runner: Runner, options: Options, wanted: Wanted, read: stages.Read) -> Measured:
     """Run the target as often as it takes.
 
     Args:
@@ -192,7 +194,7 @@ def measure(
         return _surveyed(runner, options, wanted, read, trial=None, start=start)
     trial = runner.run("trial", stages.trial(options))
     if trial.stopped or trial.collected.log.profiled <= stages.FEW:
-        return Measured(trial, trial)
+        return Measured(trial, trial, start=start)
     runner.say(_MANY)
     stages.rewind(start)
     return _surveyed(runner, options, wanted, read, trial=trial, start=start)
@@ -202,7 +204,7 @@ def _surveyed(
     runner: Runner,
     options: Options,
     wanted: Wanted,
-    read: Callable[[Path], Profile],
+    read: stages.Read,
     *,
     trial: Stage | None,
     start: stages.Position,
@@ -221,7 +223,9 @@ def _surveyed(
         top=wanted.top,
         complete=survey.collected.log.profiled <= stages.MOST,
     )
-    _tell(runner, lines(selection, survey.collected.elapsed_s, options.depth), wanted)
+    follows = wanted.follow_up and options.depth == "standard" and start != "gone"
+    plan = lines(selection, survey.collected.elapsed_s, options.depth, follows=follows)
+    _tell(runner, plan, wanted)
     if wanted.plan_only:
         return Measured(first, None, survey=profile, selection=selection)
     if not selection.selected:
@@ -233,7 +237,7 @@ def _surveyed(
     trouble = last if last.empty and not more else None
     if last.empty and more:
         last, more = more[0], ()
-    return Measured(first, last, more, survey, profile, selection, trouble, deep)
+    return Measured(first, last, more, survey, profile, selection, trouble, deep, start)
 
 
 def _timed(survey: Path) -> Profile:
@@ -242,7 +246,7 @@ def _timed(survey: Path) -> Profile:
     return load(survey, timing=True)
 
 
-def _read(stage: Stage, read: Callable[[Path], Profile]) -> Profile | None:
+def _read(stage: Stage, read: stages.Read) -> Profile | None:
     # What cannot be read is told by who reports on it, where it is kept all the same.
     with contextlib.suppress(UnreadableReport):
         return read(stage.report)
@@ -281,7 +285,7 @@ def _rest(
         return ()
     seen = [config(kernel) for kernel in deep.kernels] if deep else []
     missing = selection.missing(seen)
-    if sum(group.total_s for group in missing) <= _WORTH * selection.summary().total_s:
+    if sum(group.total_s for group in missing) <= stages.WORTH * selection.summary().total_s:
         return ()
     were, them = ("was", "it") if len(missing) == 1 else ("were", "them")
     runner.say(f"{len(missing)} of the chosen kernels {were} not met; once more, for {them}.")

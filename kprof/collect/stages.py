@@ -12,7 +12,7 @@ from __future__ import annotations
 import os
 import re
 import stat
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Literal, Union
@@ -20,12 +20,15 @@ from typing import Literal, Union
 from kprof.collect.command import Options
 from kprof.collect.selection import Group, Selection, function_filter, mangled_filter
 from kprof.collect.target import Target
+from kprof.model import Profile
 
 Strategy = Literal["once", "trial", "survey"]
 # Where standard input stands: an offset, None where there is nothing to go back to, "gone" for a
 # pipe, which cannot be read again.
 Position = Union[int, Literal["gone"], None]  # noqa: UP007 - Python 3.10 cannot or a Literal
+Read = Callable[[Path], Profile]
 
+WORTH = 0.02  # share of the GPU time for which another run is worth its time. kprof's own.
 FEW = 40  # launches that are measured without a survey: some 15 s on an H200
 MOST = 10_000  # launches that a survey takes: some 80 s
 SURVEY_METRICS = ("gpu__time_duration.sum",)
@@ -36,6 +39,9 @@ PASS_S = 0.05
 TIMED_S = 0.008
 FULL_PASSES = 38
 BYTES_PER_KERNEL = 450_000
+# More than any group of a further run takes, a bound: the counted stall reasons take six, 14 units
+# five (docs/decisions/0016).
+FOLLOW_UP_PASSES = 8
 
 _TRAINS = re.compile(
     rb"\.backward\(|\btorch\.compile\b|\.generate\(|\bTrainer\b|\bDataLoader\b|\.fit\("
@@ -91,6 +97,12 @@ def again(options: Options, groups: Sequence[Group]) -> Options:
     return replace(_one_each(options, groups, function_filter(groups)), name_base="function")
 
 
+def following_up(options: Options, groups: Sequence[Group], metrics: Sequence[str]) -> Options:
+    """Return what to collect in one more run of the same launches: these metrics, no code."""
+    deep = deepening(options, groups)
+    return replace(deep, metrics=tuple(metrics), code=False, embed_source=False)
+
+
 def _one_each(options: Options, groups: Sequence[Group], names: str | None) -> Options:
     return replace(
         options,
@@ -111,10 +123,26 @@ def estimate_s(selection: Selection, elapsed_s: float, passes: int) -> float:
         elapsed_s: wall time of the survey's run.
         passes: replay passes per kernel.
     """
-    plain = max(0.0, elapsed_s - TIMED_S * selection.launches)
-    return plain + sum(
+    return plain_s(elapsed_s, selection) + sum(
         passes * (PASS_S + (group.example.duration_s or 0.0)) for group in selection.selected
     )
+
+
+def estimate_follow_up_s(groups: Sequence[Group], plain: float) -> float:
+    """Return how long a further run for these groups takes at most, in seconds.
+
+    Args:
+        groups: what it measures.
+        plain: wall time of the target alone.
+    """
+    return plain + sum(
+        FOLLOW_UP_PASSES * (PASS_S + (group.example.duration_s or 0.0)) for group in groups
+    )
+
+
+def plain_s(elapsed_s: float, selection: Selection) -> float:
+    """Return the target's own wall time in seconds, by its survey's."""
+    return max(0.0, elapsed_s - TIMED_S * selection.launches)
 
 
 def estimate_full_s(selection: Selection) -> float:

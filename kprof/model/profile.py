@@ -212,6 +212,7 @@ class Kernel:
             modifiers.
         curves: instanced what-if metrics: name to (x, y) points in ascending x.
         opinions: NVIDIA's own rule results.
+        other_run: what was counted in a further run of the program, in words.
     """
 
     index: int
@@ -235,6 +236,7 @@ class Kernel:
     thread_opcodes: Mapping[str, float] = field(default_factory=dict)
     curves: Mapping[str, tuple[tuple[float, float], ...]] = field(default_factory=dict)
     opinions: tuple[Opinion, ...] = ()
+    other_run: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

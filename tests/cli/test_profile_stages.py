@@ -198,3 +198,116 @@ def depths() -> set[object]:
     kernels = report()["kernels"]
     assert isinstance(kernels, list)
     return {kernel["depth"] for kernel in kernels}
+
+
+# --- one more run, where what limits a kernel is open ------------------------------------------
+
+
+@pytest.fixture
+def open_report(recorded: Path, tmp_path: Path) -> Path:
+    """A report like the recorded one in which device memory gave no number."""
+    plain = recorded.read_bytes()
+    for unit in (b"dram__throughput.avg", b"dram__cycles_active.avg"):
+        assert unit in plain
+        plain = plain.replace(unit, b"x" + unit[1:])
+    path = tmp_path / "open.ncu-rep"
+    path.write_bytes(plain)
+    return path
+
+
+def verdict() -> tuple[str, set[str]]:
+    kernels = report()["kernels"]
+    assert isinstance(kernels, list)
+    (only,) = kernels
+    return only["bound"], {note["check"] for note in only["quality"]}
+
+
+@pytest.mark.parametrize("code", ["", TRAINS])
+def test_an_open_limiter_is_followed_up(
+    staged: Staged, open_report: Path, recorded: Path, code: str
+) -> None:
+    where = {"report": str(open_report), "follow_up": str(recorded)}
+    done = staged(script("t.py", code), kernels="a*40" if not code else MANY, **where)
+    assert done.returncode == 0, done.stderr
+    assert "What limits 1 kernel (100 % of the GPU time) is still open" in done.stderr
+    further = calls()[-1]
+    asked = (option(further, "--metrics") or "").split(",")
+    assert asked[:2] == ["gpu__time_duration.sum", "smsp__inst_executed.sum"]
+    assert "dram__cycles_active.avg.pct_of_peak_sustained_elapsed" in asked
+    assert not any(name.startswith("lts__") for name in asked)
+    assert option(further, "--kernel-name-base") == "mangled"
+    assert verdict()[0] == "launch"
+    assert "other-run" in verdict()[1]
+    assert "follow-up.ncu-rep" in written("kprof-t")
+    assert done.stdout.count("hello") == (1 if code else 0)
+
+
+def test_an_open_limiter_stays_open_where_the_option_says_so(
+    staged: Staged, open_report: Path
+) -> None:
+    done = staged("--no-follow-up", script("t.py", ""), kernels="a", report=str(open_report))
+    assert done.returncode == 0, done.stderr
+    assert len(calls()) == 1
+    assert verdict()[0] == "unknown"
+
+
+@pytest.mark.parametrize(
+    "options", [("--survey", "never"), ("--timeout", "300", "--depth", "quick")]
+)
+def test_no_further_run_where_one_is_asked_for(
+    staged: Staged, open_report: Path, options: tuple[str, ...]
+) -> None:
+    done = staged(*options, script("t.py", ""), kernels="a", report=str(open_report))
+    assert done.returncode == 0, done.stderr
+    assert len(calls()) == 1
+
+
+def test_a_known_limiter_needs_no_further_run(staged: Staged) -> None:
+    done = staged(script("t.py", ""), kernels="a")
+    assert done.returncode == 0, done.stderr
+    assert len(calls()) == 1
+
+
+def test_a_further_run_that_meets_nothing_changes_nothing(
+    staged: Staged, open_report: Path
+) -> None:
+    done = staged(script("t.py", ""), kernels="a", mode="once", report=str(open_report))
+    assert done.returncode == 0, done.stderr
+    assert len(calls()) == 2
+    assert verdict()[0] == "unknown"
+    notes = report()["notes"]
+    assert isinstance(notes, list)
+    assert any("What limits 1 launch stays open" in note for note in notes)
+
+
+def test_a_target_that_failed_is_not_run_again(staged: Staged, open_report: Path) -> None:
+    code = "import sys\nsys.exit(3)"
+    done = staged(script("t.py", code), kernels="a", report=str(open_report))
+    assert done.returncode == 2
+    assert len(calls()) == 1
+
+
+def test_a_pipe_is_not_read_again_for_it(
+    kprof: Callable[..., subprocess.CompletedProcess[str]], open_report: Path
+) -> None:
+    done = kprof(
+        script("t.py", "print(input())"), stdin="abc\n", kernels="a", calls="calls", seconds="0",
+        report=str(open_report),
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert len(calls()) == 1
+
+
+def test_the_plan_tells_of_a_further_run_and_what_it_costs_at_most(staged: Staged) -> None:
+    told = staged("--plan", script("t.py", ""), kernels=MANY)
+    assert "one more run for the counters that decide" in told.stdout
+    assert "s at most (--no-follow-up leaves it out)" in told.stdout
+    silent = staged("--plan", "--no-follow-up", script("t.py", ""), kernels=MANY)
+    assert "one more run" not in silent.stdout
+
+
+def test_a_dry_run_tells_of_it(staged: Staged) -> None:
+    told = staged("--dry-run", script("t.py", TRAINS))
+    assert "# perhaps once more, should what limits a kernel stay open" in told.stdout
+    for options in (("--no-follow-up",), ("--survey", "never"), ("--depth", "quick")):
+        assert "once more, should" not in staged("--dry-run", *options, "t.py").stdout
