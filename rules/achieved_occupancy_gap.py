@@ -74,7 +74,7 @@ def achieved_occupancy_gap(kernel: Kernel) -> Finding | None:
     if allowed - achieved < GAP_POINTS or gap < GAP_SHARE:
         return None
     speedup = estimate.gain(kernel, gap, ())
-    lives = lifetime(kernel)
+    lives = lifetime(kernel, allowed)
     short = lives is not None and lives < SHORT_CYCLES
     return Finding(
         rule="achieved-occupancy-gap",
@@ -109,17 +109,15 @@ def _ramp(kernel: Kernel) -> float:
     return balance.SKEW_S / kernel.duration_s if kernel.duration_s else 0.0
 
 
-def lifetime(kernel: Kernel) -> float | None:
+def lifetime(kernel: Kernel, allowed: float) -> float | None:
     """Return how many cycles a block is resident, by Little's law; None when not measured.
 
     Blocks resident on an SM, times its active cycles, over the blocks it had.
     """
-    achieved, allowed = (
-        q.read(kernel.metrics) for q in (m.ACHIEVED_OCCUPANCY, m.THEORETICAL_OCCUPANCY)
-    )
+    achieved = m.ACHIEVED_OCCUPANCY.read(kernel.metrics)
     cycles, sms = (q.read(kernel.metrics) for q in (m.SM_CYCLES_ACTIVE_AVG, m.SM_COUNT))
     blocks, fit = m.GRID_BLOCKS.read(kernel.metrics), occupancy.blocks_per_sm(kernel)
-    if not achieved or not allowed or not cycles or not sms or not blocks or not fit:
+    if not achieved or not cycles or not sms or not blocks or not fit:
         return None
     return fit * achieved / allowed * cycles / (blocks / sms)
 

@@ -67,10 +67,10 @@ def tail_effect(kernel: Kernel) -> Finding | None:
     the mean from the maximum of `sm__cycles_active` (NVIDIA rule WorkloadImbalance) if that is less.
     10 %: kprof's own.
     """
-    waves, idle = m.WAVES.read(kernel.metrics), balance.idle_share(kernel)
+    waves, idle = m.WAVES.read(kernel.metrics) or 0.0, balance.idle_share(kernel) or 0.0
     tail = balance.tail_share(kernel)
-    saved = min(tail, idle or 0.0)
-    if waves is None or idle is None or saved < balance.UNEVEN:
+    saved = min(tail, idle)
+    if saved < balance.UNEVEN:
         return None
     speedup = estimate.gain(kernel, saved, ())
     severity = estimate.severity_beside(kernel, speedup)

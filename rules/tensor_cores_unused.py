@@ -99,8 +99,10 @@ def tensor_cores_unused(kernel: Kernel) -> Finding | None:
     thresholds (90 % fused, wavefronts per multiply-add, 75 % of two factors, 1.3 times) are kprof's own.
     """
     top = limiter(kernel)
-    kind = KINDS.get(top.resource) if top is not None else None
-    if top is None or kind is None or top.pct < BUSY_PCT or _uses_them(kernel):
+    if top is None or top.pct < BUSY_PCT or _uses_them(kernel):
+        return None
+    kind = KINDS.get(top.resource)
+    if kind is None:
         return None
     fused, fed = fused_share(kernel, kind), wavefronts_per_fma(kernel, kind)
     if fused < FUSED or not FED[0] <= fed <= FED[1]:

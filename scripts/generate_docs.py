@@ -106,6 +106,15 @@ def score_table() -> str:
     return _table(head, (*marked, tuple(f"**{cell}**" if cell else "" for cell in total)))
 
 
+def mutation_table() -> str:
+    """Return the changes of rules that no test can notice, with the reason of each."""
+    listed = json.loads((ROOT / "scripts" / "harmless_mutants.json").read_text(encoding="utf-8"))
+    return _table(
+        ("module", "change", "why nothing changes"),
+        ((f"`{row['module']}`", row["change"].replace("|", "\\|"), row["why"]) for row in listed),
+    )
+
+
 def doctor_output() -> str:
     """Return what the doctor says of a machine from a public bug report."""
     report = result(audit(load(ROOT / MACHINE).facts))
@@ -226,6 +235,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "transpose": transpose_output,
     "calibration": calibration_table,
     "score": score_table,
+    "mutations": mutation_table,
     "doctor": doctor_output,
     "checks": check_table,
     "toolkits": toolkit_table,

@@ -7,7 +7,9 @@ it is no part of ``make test``.
 
     python scripts/mutate_rules.py [RULE ...] [--jobs 2] [--limit-s 1200]
 
-Ends with 1 when a change survives, 2 when the tests fail without any change.
+Changes that are known to change nothing are listed, with the reason, in
+scripts/harmless_mutants.json; they are tried all the same. Ends with 1 when another change
+survives, or when one of these does not.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from __future__ import annotations
 import argparse
 import ast
 import copy
+import json
 import os
 import queue
 import shutil
@@ -41,6 +44,7 @@ COPIED = (
 # The gates that several rules share; every test of the rules runs for them.
 SHARED = ("kprof/stall_rule.py", "kprof/occupancy_rule.py")
 FACTORS = (0.8, 1.2)
+HARMLESS = Path(__file__).with_name("harmless_mutants.json")
 TEST_TIMEOUT_S = 60.0
 
 
@@ -215,6 +219,39 @@ def survivors(found: Sequence[Mutant], jobs: int, limit_s: float) -> tuple[list[
     return alive, outcomes.count(None)
 
 
+def harmless() -> dict[tuple[str, str], str]:
+    """Return why changes survive that may: by module and change."""
+    listed = json.loads(HARMLESS.read_text(encoding="utf-8"))
+    return {(row["module"], row["change"]): row["why"] for row in listed}
+
+
+def _told(mutant: Mutant) -> str:
+    note = " (a check for None: the type checker may be all that needs it)"
+    return f"{mutant.path}:{mutant.line}: {mutant.what}{note if mutant.narrows else ''}"
+
+
+def report(found: Sequence[Mutant], alive: Sequence[Mutant], untried: int) -> int:
+    """Print what survives and should not, what should and does not, and the counts.
+
+    Returns:
+        how many of both there are.
+    """
+    known = harmless()
+    surprising = [one for one in alive if (one.path, one.what) not in known]
+    survived = {(one.path, one.what) for one in alive}
+    tried = {(one.path, one.what) for one in found} if not untried else set()
+    outdated = sorted((known.keys() & tried) - survived)
+    print(*map(_told, surprising), sep="\n", end="\n" if surprising else "")
+    for path, what in outdated:
+        print(f"{path}: {what}: is noticed, strike it from {HARMLESS.name}")
+    noticed = len(found) - len(alive) - untried
+    print(
+        f"{len(found)} changes: {noticed} noticed, {len(alive) - len(surprising)} known to be "
+        f"harmless, {len(surprising)} survive, {untried} not tried"
+    )
+    return len(surprising) + len(outdated)
+
+
 def _modules(names: Sequence[str]) -> list[str]:
     every = [f"rules/{path.name}" for path in sorted((ROOT / "rules").glob("[!_]*.py"))]
     if not names:
@@ -235,12 +272,7 @@ def main() -> int:
         parser.error(f"no rule is named {' or '.join(options.rules)}")
     found = [mutant for path in modules for mutant in mutants(path)]
     alive, untried = survivors(found, options.jobs, options.limit_s)
-    for mutant in alive:
-        note = " (a check for None: the type checker may be all that needs it)"
-        print(f"{mutant.path}:{mutant.line}: {mutant.what}{note if mutant.narrows else ''}")
-    noticed = len(found) - len(alive) - untried
-    print(f"{len(found)} changes: {noticed} noticed, {len(alive)} survive, {untried} not tried")
-    return 1 if alive else 0
+    return 1 if report(found, alive, untried) else 0
 
 
 if __name__ == "__main__":

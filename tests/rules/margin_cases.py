@@ -21,6 +21,7 @@ from tests.kernels import (
     L2,
     LSU,
     PEAKS,
+    SECTORS,
     TENSOR,
     XU,
     block_of,
@@ -59,7 +60,7 @@ from tests.rules.memory_cases import (
     traffic,
     update,
 )
-from tests.rules.parallel_cases import balanced
+from tests.rules.parallel_cases import STARVED, balanced
 
 # Device memory. 1,504 bytes per cycle at 3.2 GHz for 1 ms.
 DRAM_MOST = 1504.0 * 3.2e9 * 1e-3
@@ -75,6 +76,11 @@ DEVICE_MEMORY = (
          lacks="The bytes themselves", holds="only moving fewer bytes"),
     Case("dram-bandwidth-bound", "bytes explain less", moving(0.809),
          holds="The bytes themselves are 81 % of the peak rate"),
+    Case("dram-bandwidth-bound", "the peak is not known",
+         kernel({DRAM: 90.0}, {"dram__bytes.sum": DRAM_MOST}), lacks="unknown"),
+    Case("low-l2-reuse", "nothing passes L2",
+         kernel({DRAM: 90.0}, traffic() | {"lts__lts2xbar_cycles_active.sum": 0.0, SECTORS: 0.0}),
+         SILENT),
     Case("dram-bandwidth-bound", "below the roof", moving(0.7, 70.0), holds="not saturated either"),
     reuse("nine tenths are fetched again, a fifth would be left", traffic(), says="delivers 90 %"),
     reuse("L2 is busier, but both have room", traffic(), expected=SILENT, l2=65.0, dram=62.0),
@@ -185,6 +191,8 @@ BY_COUNTERS = {"sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off.sum":
 MATRICES = (
     Case("tensor-cores-unused", "1.31 times as fast", as_fast(1.31)),
     Case("tensor-cores-unused", "1.29 times as fast", as_fast(1.29), SILENT),
+    Case("tensor-pipe-underused", "what its instructions do is not known",
+         kernel({TENSOR: 30.0}, PEAKS | FULL_GRID | counted(), opcodes={"HMMA": 1000.0}), SILENT),
     Case("tensor-pipe-underused", "operations known, instructions not",
          kernel({TENSOR: 30.0}, PEAKS | FULL_GRID | counted() | BY_COUNTERS), SILENT),
 )  # fmt: skip
@@ -208,6 +216,8 @@ SCHEDULE = (
          holds="Blocks take different times"),
     Case("workload-imbalance", "200 blocks on 132 SMs are dealt unevenly",
          balanced(0.24, 0.4, blocks=200.0), holds="cannot be shared evenly"),
+    Case("achieved-occupancy-gap", "how many blocks fit is not known",
+         kernel(metrics=STARVED | {"sm__cycles_active.avg": 3.5e4}), confidence="low"),
     Case("occupancy-limited-by-registers", "one limit", kernel(metrics=BY_REGISTERS),
          holds="more resident warps would fill the gaps"),
     Case("occupancy-limited-by-registers", "a tie", kernel(metrics=TIED), holds="Limits tie"),

@@ -46,6 +46,18 @@ def test_a_retry_loop_takes_its_other_instructions_along() -> None:
     assert gain_of(ATOMIC, without)[1] == pytest.approx(2.0, rel=0.05)
 
 
+@pytest.mark.parametrize(("share", "most"), [(0.91, 13.4), (0.89, 1.94)])
+def test_shared_atomic_contention_counts_what_repeats_nearly_as_often(
+    share: float, most: float
+) -> None:
+    loads = update("LDS R2, [R10]", times=3200.0 * share)
+    stage = {WAVEFRONTS: 6400.0, STAGE: 6400.0}
+    mixed = accesses.totals({"ATOMS.CAST.SPIN": 3200.0})
+    rows = (entered(100.0), loads, update())
+    found = gain_of(ATOMIC, kernel({L1: 80.0}, stage | mixed, instructions=rows))
+    assert found[1] == pytest.approx(most, rel=0.05)
+
+
 def test_an_uneven_kernel_may_gain_what_its_busiest_sm_shows() -> None:
     even = balanced(0.4, 4.0)
     slower = replace(even, metrics={**even.metrics, "sm__cycles_elapsed.max": 1.6e6})

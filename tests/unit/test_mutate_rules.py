@@ -65,3 +65,27 @@ def test_the_real_rules_have_thresholds_and_guards() -> None:
     changes = [mutant.what for mutant in mutate_rules.mutants("rules/barrier_stalls.py")]
     assert "LARGE_BLOCK = 512 → 409.6" in changes
     assert "without `stall_rule.is_warp_specialised(kernel)`" in changes
+
+
+def test_what_is_known_to_be_harmless_is_a_change_of_today() -> None:
+    known = mutate_rules.harmless()
+    changes = {(path, mutant.what) for path, _ in known for mutant in mutate_rules.mutants(path)}
+    assert set(known) <= changes
+    assert all(len(why.split()) > 5 for why in known.values())
+
+
+def test_the_report_tells_harmless_survivors_from_surprising_ones(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = ("noticed", "harmless", "surprising", "outdated")
+    found = [Mutant("rules/a.py", 3, name, "", narrows=name == "surprising") for name in names]
+    reasons = {("rules/a.py", name): "why" for name in ("harmless", "outdated")}
+    monkeypatch.setattr(mutate_rules, "harmless", lambda: reasons)
+    assert mutate_rules.report(found, found[1:3], 0) == 2
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("rules/a.py:3: surprising (a check for None")
+    assert said[1] == "rules/a.py: outdated: is noticed, strike it from harmless_mutants.json"
+    assert said[2] == "4 changes: 2 noticed, 1 known to be harmless, 1 survive, 0 not tried"
+    assert mutate_rules.report(found[:2], found[1:2], 0) == 0
+    # Of what was not tried nobody knows whether it is outdated.
+    assert mutate_rules.report(found, found[1:2], 1) == 0
