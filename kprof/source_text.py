@@ -9,6 +9,7 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 
 from kprof.embedded import modules, with_chains
@@ -19,6 +20,7 @@ from kprof.reader import unpack
 # A page holds every text. Sources written by hand are far below; kprof's own.
 MAX_FILE, MAX_ALL = 1 << 20, 8 << 20
 FROM_REPORT = "report"
+_MAX_PATH = 4096  # PATH_MAX, limits.h: no compiler has opened a file of a longer name
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +37,10 @@ class Lookup:
 
     def find(self, file: str) -> Path | None:
         """Return where a file is here, None when it is nowhere or would lead out of the folders."""
+        if len(file) > _MAX_PATH:
+            return None
         parts = [part for part in file.replace("\\", "/").split("/") if part not in {"", "."}]
-        candidates = (*self._renamed(file), *self._below(parts))
+        candidates = chain(self._renamed(file), self._below(parts))
         return next((path for path in candidates if _is_inside(*path)), (None, None))[1]
 
     def _renamed(self, file: str) -> Iterator[tuple[Path, Path]]:

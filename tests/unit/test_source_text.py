@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from pathlib import Path
 
 import pytest
@@ -73,6 +75,23 @@ def test_nothing_outside_the_folder_is_read(tree: Path, name: str) -> None:
 def test_a_very_long_file_is_left_out(tree: Path) -> None:
     (tree / "add.cu").write_text("x" * (MAX_FILE + 1))
     assert with_source(profile("/a/add.cu"), "absent", Lookup((tree,))).files == ()
+
+
+def test_a_name_that_no_file_can_have_takes_no_time(tree: Path) -> None:
+    started = time.monotonic()
+    here = profile("x/" * 100_000 + "add.cu")
+    assert with_source(here, "absent", Lookup((tree,))).files == ()
+    assert time.monotonic() - started < 2
+
+
+@pytest.mark.parametrize(
+    "name", ["/x/pipe.cu", "/x/loop.cu", "/x/zero.cu", "/x/src", "\0", "\udcff"]
+)
+def test_what_is_no_file_is_left_alone(tree: Path, name: str) -> None:
+    os.mkfifo(tree / "pipe.cu")
+    (tree / "loop.cu").symlink_to("loop.cu")
+    (tree / "zero.cu").symlink_to("/dev/zero")
+    assert with_source(profile(name), "absent", Lookup((tree,))).files == ()
 
 
 def test_without_lines_nothing_is_looked_at() -> None:
