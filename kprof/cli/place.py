@@ -14,7 +14,7 @@ from kprof.errors import OutputExists, OutputNotWritable
 
 REPORT = "report.ncu-rep"
 LOG = "ncu.log"
-_WRITTEN = (REPORT, "report.json", "report.html")
+_WRITTEN = (REPORT, f"{REPORT}.xz", "report.json", "report.html")
 
 
 @contextlib.contextmanager

@@ -168,6 +168,11 @@ _AS_IN_APP = {"replay_mode": "application", "cache_control": "none"}
 @click.option(
     "--embed-source", is_flag=True, help="Keep the CUDA source files in the .ncu-rep, too."
 )
+@click.option(
+    "--compress/--no-compress",
+    default=False,
+    help="Keep the .ncu-rep as .ncu-rep.xz, a twentieth of the size; every command of kprof reads it, ncu-ui does not.",
+)
 @click.option("--plan", is_flag=True, help="Run the survey, print what would be measured, stop.")
 @click.option("--dry-run", is_flag=True, help="Print the exact ncu command and run nothing.")
 @click.option(

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kprof.cli import place
+from kprof.cli.packing import packed
 from kprof.cli.staged import Measured, Stage
 from kprof.collect import failures
 from kprof.collect.command import Options, readable
@@ -15,8 +16,6 @@ from kprof.collect.target import Target
 from kprof.model import Device, Profile, Report
 from kprof.rule import Rule
 from kprof.source_text import Lookup, with_source
-
-_PACKED = ".xz"
 
 
 def load(rules: Sequence[Rule], path: Path, sources: Lookup | None = None) -> Profile:
@@ -43,8 +42,7 @@ def files(measured: Measured, folder: Path) -> dict[Path, Path]:
         found[measured.followed.report] = folder / "follow-up.ncu-rep"
     survey = measured.surveyed
     if survey is not None and not survey.empty:
-        packed = survey.report.with_name(survey.report.name + _PACKED)
-        kept = packed if packed.exists() else survey.report
+        kept = packed(survey.report) if packed(survey.report).exists() else survey.report
         found[kept] = folder / kept.name
     return found
 

@@ -19,6 +19,7 @@ from kprof import output
 from kprof.cli import options as shared
 from kprof.cli import place, preflight, reporting, staged, threshold
 from kprof.cli.follow_up import follow_up
+from kprof.cli.packing import Packing, described, twin
 from kprof.collect import failures, find, stages
 from kprof.collect.command import Options, ncu_argv, readable, shell
 from kprof.collect.plan import plan_for
@@ -29,9 +30,7 @@ from kprof.model import Report
 from kprof.rule import Rule, registry, select
 from kprof.source_text import Lookup
 
-_FOLLOW_UP = (
-    "perhaps once more, should what limits a kernel stay open (--no-follow-up leaves it out)"
-)
+_FOLLOW_UP = "once again should what limits a kernel stay open (--no-follow-up leaves it out)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,7 @@ class Settings:
     python: str | None = None
     output: str | None = None
     force: bool = False
+    compress: bool = False
     open_page: bool = False
     fail_on: str = "never"
     rules: tuple[str, ...] | None = None
@@ -70,17 +70,18 @@ def dry_run(
     options = _planned(options, _rules(settings)[0]).options
     how = stages.strategy(options, target, settings.wanted.survey)
     lines = []
-    for comment, name, stage in _stages(how, options):
+    follows = settings.wanted.follow_up and options.depth == "standard"
+    for comment, name, stage in _stages(how, options, follows=follows):
         log = folder / (place.LOG if how == "once" else f"{name}.log")
         report = folder / (place.REPORT if how == "once" else f"{name}.ncu-rep")
         lines += [comment] if comment else []
         lines.append(shell(ncu_argv(ncu, stage, target.argv, report=report, log=log)))
-    if how != "once" and settings.wanted.follow_up and options.depth == "standard":
-        lines.append(f"# {_FOLLOW_UP}")
     return "\n".join(lines)
 
 
-def _stages(how: stages.Strategy, options: Options) -> Iterator[tuple[str, str, Options]]:
+def _stages(
+    how: stages.Strategy, options: Options, *, follows: bool
+) -> Iterator[tuple[str, str, Options]]:
     if how == "once":
         yield "", "report", options
     if how == "trial":
@@ -88,6 +89,7 @@ def _stages(how: stages.Strategy, options: Options) -> Iterator[tuple[str, str, 
     if how != "once":
         comment = "# a survey, then once more in depth, by what it finds"
         more = f"{comment}, if there are more" if how == "trial" else comment
+        more += f"; {_FOLLOW_UP}" if follows else ""
         yield more, "survey", stages.surveying(options)
 
 
@@ -134,10 +136,13 @@ def _run(
             if settings.wanted.follow_up:
                 measured = follow_up(runner, planned.options, measured, planned.known, read)
                 files.update(reporting.files(measured, folder))
+            packing = Packing(files if settings.compress else ())
             diagnosed = reporting.report(
                 measured, target, planned.options, rules, folder / place.REPORT, sources=sources
             )
             diagnosed = replace(diagnosed, notes=(*diagnosed.notes, *planned.notes))
+            packing.finish(files)
+            diagnosed = described(diagnosed, files)
             page = _write(diagnosed, folder, settings)
         _show(diagnosed, page, settings)
         return _status(diagnosed, measured, settings)
@@ -189,6 +194,8 @@ def _keeping(measured: staged.Measured, folder: Path) -> Iterator[dict[Path, Pat
 def _keep(files: Mapping[Path, Path]) -> None:
     for report, kept in files.items():
         place.keep(report, kept)
+        with contextlib.suppress(OSError):  # an earlier profile's, under --force
+            twin(kept).unlink(missing_ok=True)
 
 
 @dataclass(frozen=True, slots=True)

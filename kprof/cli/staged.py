@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import lzma
 import sys
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +11,7 @@ from pathlib import Path
 import click
 
 from kprof.cli.live import EACH, progress
+from kprof.cli.packing import FASTEST, pack
 from kprof.cli.plan_text import lines
 from kprof.collect import stages
 from kprof.collect.command import Options, ncu_argv, readable, shell
@@ -262,7 +261,7 @@ def _tell(runner: Runner, told: list[str], wanted: Wanted) -> None:
 
 
 def _in_depth(runner: Runner, options: Options, selection: Selection, survey: Stage) -> Stage:
-    packing = _pack(survey.report)
+    packing = pack(survey.report, FASTEST)  # it is kept beside the report
     try:
         deep = stages.deepening(options, selection.selected)
         return runner.run("depth", deep, muted=True)
@@ -292,18 +291,3 @@ def _rest(
     stages.rewind(start)
     stage = runner.run("rest", stages.again(options, missing), muted=True)
     return () if stage.empty else (stage,)
-
-
-def _pack(report: Path) -> threading.Thread:
-    """Compress the survey while the target runs again: it is kept beside the report."""
-
-    def work() -> None:
-        packed = report.with_name(f"{report.name}.part")
-        with report.open("rb") as source, lzma.open(packed, "wb", preset=0) as target:
-            while block := source.read(1 << 20):
-                target.write(block)
-        packed.replace(report.with_name(f"{report.name}.xz"))
-
-    thread = threading.Thread(target=work, daemon=True)
-    thread.start()
-    return thread

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import lzma
 import os
 import pty
 import re
@@ -549,3 +551,41 @@ def test_without_an_error_stream_the_exit_status_stays(env: dict[str, str], reco
     )
     assert done.returncode == 0
     assert Path("out", "report.html").is_file()
+
+
+@pytest.mark.parametrize("options", [(), ("--no-compress",)])
+def test_the_report_is_kept_plain(kprof: Run, recorded: Path, options: tuple[str, ...]) -> None:
+    done = kprof(*options, script("t.py", ""))
+    assert done.returncode == 0, done.stderr
+    assert Path("kprof-t/report.ncu-rep").read_bytes() == recorded.read_bytes()
+    assert not list(Path("kprof-t").glob("*.xz"))
+
+
+def test_the_report_is_kept_compressed(kprof: Run, recorded: Path) -> None:
+    done = kprof("--compress", script("t.py", ""))
+    assert done.returncode == 0, done.stderr
+    assert sorted(path.name for path in Path("kprof-t").iterdir()) == [
+        "report.html", "report.json", "report.ncu-rep.xz",
+    ]  # fmt: skip
+    kept = Path("kprof-t/report.ncu-rep.xz").read_bytes()
+    assert lzma.decompress(kept) == recorded.read_bytes()
+    source = json.loads(Path("kprof-t/report.json").read_text())["source"]
+    assert source["path"] == "kprof-t/report.ncu-rep.xz"
+    assert source["sha256"] == hashlib.sha256(kept).hexdigest()
+
+
+def test_there_is_one_of_them(kprof: Run) -> None:
+    for option, name in (("--no-compress", "report.ncu-rep"), ("--compress", "report.ncu-rep.xz")):
+        for more in (option, "--compress", option):
+            done = kprof(more, "--force", "-o", "out", script("t.py", ""))
+            assert done.returncode == 0, done.stderr
+        assert [path.name for path in Path("out").glob("*.ncu-rep*")] == [name]
+
+
+def test_what_cannot_be_read_is_kept_plain(kprof: Run, tmp_path: Path) -> None:
+    broken = tmp_path / "broken"
+    broken.write_bytes(b"no report")
+    done = kprof("--compress", script("t.py", ""), report=str(broken))
+    assert done.returncode == 2
+    assert Path("kprof-t/report.ncu-rep").read_bytes() == b"no report"
+    assert not list(Path("kprof-t").glob("*.xz"))
