@@ -1,0 +1,74 @@
+"""What ``kprof profile`` itself takes: the wall time that passes outside ncu.
+
+The stand-in for ncu of the tests writes a survey and a report in depth that were recorded before,
+so no GPU is needed. Printed are seconds of wall and processor time, all processes together, less
+what the stand-in's runs took.
+
+Run: python benchmarks/after_ncu.py SURVEY REPORT [--runs 3] [-- OPTIONS OF kprof profile]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+FAKES = ROOT / "tests" / "fakes"
+_STAGE = re.compile(r"^[\w-]+: ncu ran for ([\d.]+) s$", re.M)
+MANY = 41  # launches that make kprof survey
+
+
+def measure(survey: Path, report: Path, options: list[str]) -> tuple[float, float]:
+    """Return seconds of wall time outside ncu, and of processor time."""
+    with tempfile.TemporaryDirectory() as folder:
+        target = Path(folder) / "train.py"
+        target.write_text("# loss.backward()\n")
+        environment = {
+            **os.environ,
+            "PATH": os.pathsep.join([str(FAKES), os.environ["PATH"]]),
+            "FAKE_NCU_SURVEY": str(survey),
+            "FAKE_NCU_REPORT": str(report),
+            "FAKE_NCU_KERNELS": f"a*{MANY}",
+            "FAKE_NCU_SECONDS": "0",
+        }
+        command = [sys.executable, "-m", "kprof", "profile", "-v", "--no-preflight", *options]
+        start, used = time.perf_counter(), _processor_s()
+        done = subprocess.run(
+            [*command, "-o", str(Path(folder) / "out"), str(target)],
+            cwd=folder, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            check=False,
+        )  # fmt: skip
+        took, used = time.perf_counter() - start, _processor_s() - used
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return took - sum(map(float, _STAGE.findall(done.stderr))), used
+
+
+def _processor_s() -> float:
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("survey", type=Path, help="a report of durations alone")
+    parser.add_argument("report", type=Path, help="a report in depth, not compressed")
+    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("options", nargs="*")
+    given = parser.parse_args()
+    survey, report = given.survey.resolve(), given.report.resolve()
+    results = [measure(survey, report, given.options) for _ in range(given.runs)]
+    for what, values in zip(("wall", "processor"), zip(*results, strict=True), strict=True):
+        print(f"{what}: {statistics.median(values):.2f} s, {min(values):.2f} at best")
+
+
+if __name__ == "__main__":
+    main()
