@@ -66,7 +66,9 @@ def follow_up(
     stages.rewind(measured.start)
     asked = dict.fromkeys(name for case in cases.values() for name in case.suspect.metrics)
     names = (*SAME_WORK, *asked)
-    stage = runner.run("follow-up", stages.following_up(options, groups, names), muted=True)
+    met_by = measured.last.options.name_base if measured.last else "mangled"
+    further = stages.following_up(options, groups, names, met_by=met_by)
+    stage = runner.run("follow-up", further, muted=True)
     more = _merged(deep, cases, [] if stage.empty else _launches(stage, names))
     return replace(measured, deep=more, followed=stage)
 

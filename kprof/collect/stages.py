@@ -97,9 +97,18 @@ def again(options: Options, groups: Sequence[Group]) -> Options:
     return replace(_one_each(options, groups, function_filter(groups)), name_base="function")
 
 
-def following_up(options: Options, groups: Sequence[Group], metrics: Sequence[str]) -> Options:
-    """Return what to collect in one more run of the same launches: these metrics, no code."""
-    deep = deepening(options, groups)
+def following_up(
+    options: Options, groups: Sequence[Group], metrics: Sequence[str], *, met_by: str
+) -> Options:
+    """Return what to collect in one more run of the same launches: these metrics, no code.
+
+    Args:
+        options: what was collected in depth.
+        groups: the launches.
+        metrics: names to collect.
+        met_by: the kind of name by which ncu has met them.
+    """
+    deep = again(options, groups) if met_by == "function" else deepening(options, groups)
     return replace(deep, metrics=tuple(metrics), code=False, embed_source=False)
 
 

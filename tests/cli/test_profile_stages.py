@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import shlex
 import signal
@@ -13,9 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.profiling import LONG, Start, assert_no_traceback, command, script
+from tests.profiling import LONG, ROOT, Start, assert_no_traceback, command, script
 
 MANY = "a*50"  # more launches than a trial takes
+OTHER = ROOT / "sample_kernels" / "recordings" / "demo.ncu-rep.xz"
 TRAINS = "print('hello')\n# loss.backward()"
 WHOLE = {"report.html", "report.json", "report.ncu-rep", "survey.ncu-rep.xz"}
 
@@ -215,6 +217,14 @@ def open_report(recorded: Path, tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture
+def other(tmp_path: Path) -> Path:
+    """A report of another kernel."""
+    path = tmp_path / "other.ncu-rep"
+    path.write_bytes(lzma.decompress(OTHER.read_bytes()))
+    return path
+
+
 def verdict() -> tuple[str, set[str]]:
     kernels = report()["kernels"]
     assert isinstance(kernels, list)
@@ -278,6 +288,36 @@ def test_a_further_run_that_meets_nothing_changes_nothing(
     notes = report()["notes"]
     assert isinstance(notes, list)
     assert any("What limits 1 launch stays open" in note for note in notes)
+
+
+def test_runs_that_differed_are_not_followed_up(
+    staged: Staged, open_report: Path, other: Path
+) -> None:
+    where = {"report": str(open_report), "survey": str(other)}
+    done = staged(script("t.py", TRAINS), kernels=MANY, **where)
+    assert done.returncode == 0, done.stderr
+    assert len(calls()) == 3  # a survey, depth, and what that did not meet
+    assert "still open" not in done.stderr
+
+
+def test_it_goes_by_the_names_that_were_met(
+    staged: Staged, open_report: Path, recorded: Path
+) -> None:
+    where = {"report": str(open_report), "follow_up": str(recorded), "mode": "mangled"}
+    done = staged(script("t.py", TRAINS), kernels=MANY, **where)
+    assert done.returncode == 0, done.stderr
+    assert option(calls()[-1], "--kernel-name-base") == "function"
+    assert verdict()[0] == "launch"
+
+
+def test_a_further_run_of_other_work_changes_nothing(
+    staged: Staged, open_report: Path, other: Path
+) -> None:
+    where = {"report": str(open_report), "follow_up": str(other)}
+    done = staged(script("t.py", ""), kernels="a", **where)
+    assert done.returncode == 0, done.stderr
+    assert len(calls()) == 2
+    assert verdict() == ("unknown", verdict()[1] - {"other-run"})
 
 
 def test_a_target_that_failed_is_not_run_again(staged: Staged, open_report: Path) -> None:

@@ -11,7 +11,8 @@ from tests.kernels import kernel
 
 FREE = ("launch__", "device__", "smsp__pcsamp_", "sm__maximum_warps_per_active_cycle_pct")
 NO_MEMORY_COUNTERS = {"8.7", "11.0", "12.1"}
-WITH_MEMORY_COUNTERS = {"7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "10.0", "10.3", "12.0"}
+WITH_MEMORY_COUNTERS = {"7.0", "7.5", "8.0", "8.6", "8.9", "9.0", "12.0"}
+NO_APERTURES = {"10.0", "10.3"}  # they count all else
 FLOAT_COUNTER = "smsp__sass_thread_inst_executed_op_"
 
 
@@ -85,6 +86,14 @@ def test_every_rule_is_fed_on_every_chip(capability: str) -> None:
     assert missing(plan.metrics) == {}
     assert (plan.sections, plan.notes) == ((), ())
     assert set(plan_for("quick", capability=capability).metrics) < set(plan.metrics)
+
+
+@pytest.mark.parametrize("capability", sorted(NO_APERTURES))
+def test_misses_by_aperture_are_not_asked_for_where_nobody_counts_them(capability: str) -> None:
+    plan = plan_for("standard", capability=capability, ncu_version="2025.3.1.0")
+    assert missing(plan.metrics) == {"remote-memory-traffic": ("sysmem_misses", "peer_misses")}
+    (note,) = plan.notes
+    assert "aperture_sysmem_lookup_miss.sum" in note
 
 
 @pytest.mark.parametrize("capability", sorted(NO_MEMORY_COUNTERS))
