@@ -1,9 +1,9 @@
 """Change the rules on purpose and list the changes that no test of theirs notices.
 
-Every threshold (a number in capitals at the top of a module) is taken a fifth lower and a fifth
-higher, and every guard is removed: an early return under a condition, or one operand of it. Each
-change is made in a scratch copy and the rule's tests run against it. ``make mutate`` runs this;
-it is no part of ``make test``.
+Every threshold (a number in capitals at the top of a module, or one that something is compared
+with) is taken a fifth lower and a fifth higher, and every guard is removed: an early return or
+``continue`` under a condition, or one operand of it. Each change is made in a scratch copy and the
+rule's tests run against it. ``make mutate`` runs this; it is no part of ``make test``.
 
     python scripts/mutate_rules.py [RULE ...] [--jobs 2] [--limit-s 1200]
 
@@ -33,16 +33,25 @@ from kprof import process
 
 ROOT = Path(__file__).resolve().parents[1]
 CONTENT = ("rules", "reports", "sample_kernels")
+# What several rules share; every test of the rules runs for them, and their own.
+SHARED = {
+    "kprof/balance.py": ("tests/unit/test_balance.py",),
+    "kprof/estimate.py": ("tests/unit/test_estimate.py",),
+    "kprof/limiter.py": ("tests/unit/test_limiter.py",),
+    "kprof/occupancy_rule.py": (),
+    "kprof/ordering.py": ("tests/unit/test_ordering.py",),
+    "kprof/stall_rule.py": (),
+    "kprof/stalls.py": ("tests/unit/test_stalls.py",),
+}
 COPIED = (
     "kprof",
     *CONTENT,
     "tests/rules",
+    *(file for files in SHARED.values() for file in files),
     "tests/kernels.py",
     "tests/conftest.py",
     "pyproject.toml",
 )
-# The gates that several rules share; every test of the rules runs for them.
-SHARED = ("kprof/stall_rule.py", "kprof/occupancy_rule.py")
 FACTORS = (0.8, 1.2)
 HARMLESS = Path(__file__).with_name("harmless_mutants.json")
 TEST_TIMEOUT_S = 60.0
@@ -75,21 +84,51 @@ def mutants(path: str) -> Iterator[Mutant]:
 
 
 def _thresholds(path: str, tree: ast.Module) -> Iterator[Mutant]:
-    for place, node in enumerate(tree.body):
-        value = node.value if isinstance(node, ast.Assign | ast.AnnAssign) else None
-        name = ast.unparse(node).partition(" ")[0].rstrip(":")
-        if not (isinstance(value, ast.Constant) and name.isupper()):
-            continue
-        number = value.value
-        if isinstance(number, bool) or not isinstance(number, int | float):
-            continue
-        for factor in FACTORS:
-            changed = copy.deepcopy(tree)
-            target = changed.body[place]
-            assert isinstance(target, ast.Assign | ast.AnnAssign)  # noqa: S101 - for the types
-            target.value = ast.Constant(number * factor)
-            what = f"{name} = {number:g} → {number * factor:g}"
-            yield Mutant(path, node.lineno, what, ast.unparse(changed))
+    for place, node in enumerate(ast.walk(tree)):
+        if isinstance(node, ast.Constant) and _is_number(node.value):
+            name = _threshold_name(tree, node)
+            if name:
+                yield from _taken_otherwise(path, tree, place, node, name)
+
+
+def _is_number(value: object) -> bool:
+    # With 0 and 1, a comparison asks whether there is any, or all.
+    return isinstance(value, int | float) and not isinstance(value, bool) and value not in {0, 1}
+
+
+def _threshold_name(tree: ast.Module, number: ast.Constant) -> str | None:
+    """Return what a number is: a constant's name, or the comparison that it is in."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            if _is_listed(node.value, number):
+                name = ast.unparse(node).partition(" = ")[0].partition(":")[0]
+                return name.strip("()") if name.isupper() else None
+        elif isinstance(node, ast.FunctionDef):
+            compared = (one for one in ast.walk(node) if isinstance(one, ast.Compare))
+            for one in compared:
+                if number in ast.walk(one):
+                    return f"`{ast.unparse(one)}`"
+    return None
+
+
+def _is_listed(value: ast.expr | None, number: ast.Constant) -> bool:
+    """Say whether a constant's value is the number, or a tuple of numbers that has it."""
+    if isinstance(value, ast.Tuple):
+        return any(item is number for item in value.elts)
+    return value is number
+
+
+def _taken_otherwise(
+    path: str, tree: ast.Module, place: int, node: ast.Constant, name: str
+) -> Iterator[Mutant]:
+    for factor in FACTORS:
+        changed = copy.deepcopy(tree)
+        target = _at(changed, place)
+        assert isinstance(target, ast.Constant)  # noqa: S101 - for the types
+        assert isinstance(node.value, int | float)  # noqa: S101 - for the types
+        target.value = node.value * factor
+        what = f"{name} = {node.value:g} → {target.value:g}"
+        yield Mutant(path, node.lineno, what, ast.unparse(changed))
 
 
 def _guards(path: str, tree: ast.Module) -> Iterator[Mutant]:
@@ -101,10 +140,12 @@ def _guards(path: str, tree: ast.Module) -> Iterator[Mutant]:
 
 
 def _returns_nothing(node: ast.If) -> bool:
-    """Say whether all the statement does is to return None, a truth value or nothing."""
+    """Say whether all the statement does is to return None, a truth value or nothing, or go on."""
     last = node.body[0]
-    if node.orelse or len(node.body) != 1 or not isinstance(last, ast.Return):
+    if node.orelse or len(node.body) != 1 or not isinstance(last, ast.Return | ast.Continue):
         return False
+    if isinstance(last, ast.Continue):
+        return True
     empty = (
         isinstance(last.value, ast.Tuple | ast.Dict)
         and not list(ast.iter_child_nodes(last.value))[1:]
@@ -170,16 +211,16 @@ class Copy:
         original, when = target.read_bytes(), target.stat()
         try:
             target.write_text(mutant.source, encoding="utf-8")
-            return not self.passes(_words(mutant.path), "-B")
+            return not self.passes(_words(mutant.path), "-B", also=SHARED.get(mutant.path, ()))
         finally:
             # With its old time, the byte code of the unchanged module stays valid.
             target.write_bytes(original)
             os.utime(target, ns=(when.st_atime_ns, when.st_mtime_ns))
 
-    def passes(self, words: str, *flags: str) -> bool:
+    def passes(self, words: str, *flags: str, also: Sequence[str] = ()) -> bool:
         """Run the tests whose names hold the words; no time limit is ever reached by a good one."""
         argv = [sys.executable, *flags, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider"]
-        argv += ["-p", "no:xdist", "-k", words, "tests/rules"]
+        argv += ["-p", "no:xdist", "-k", words, *also, "tests/rules"]
         environment = {**os.environ, "PYTHONPATH": str(self.folder)}
         done = process.run(argv, timeout_s=TEST_TIMEOUT_S, env=environment, cwd=self.folder)
         return not done.timed_out and done.returncode == 0

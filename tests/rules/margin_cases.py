@@ -27,6 +27,7 @@ from tests.kernels import (
     block_of,
     counted,
     kernel,
+    sampled,
 )  # fmt: skip
 from tests.rules.access_cases import COLUMN, HALF_READ, access, local, sectors
 from tests.rules.case import SILENT, Case
@@ -46,6 +47,7 @@ from tests.rules.compute_cases import (
 from tests.rules.execution_cases import BY_REGISTERS, DOUBLES, TIED, threads
 from tests.rules.memory_cases import (
     BY_LANE,
+    BYTE,
     FETCH,
     NATIVE,
     WORDS,
@@ -60,7 +62,7 @@ from tests.rules.memory_cases import (
     traffic,
     update,
 )
-from tests.rules.parallel_cases import STARVED, balanced
+from tests.rules.parallel_cases import ACHIEVED, STARVED, balanced, lasting
 
 # Device memory. 1,504 bytes per cycle at 3.2 GHz for 1 ms.
 DRAM_MOST = 1504.0 * 3.2e9 * 1e-3
@@ -112,6 +114,15 @@ ON_CHIP = (
          kernel({L1: 90.0, DRAM: 90.0}, COLUMN), holds="removing them alone gains nothing"),
     Case("shared-bank-conflicts", "no other unit is",
          kernel({L1: 90.0}, COLUMN), lacks="gains nothing"),
+    Case("local-memory-traffic", "within L1, 9 % wait for the queue",
+         kernel({LSU: 70.0}, local(15.0, 85.0) | {L1_HIT: 99.0}
+                | sampled(lg_throttle=90.0, wait=910.0)), "info"),
+    Case("uncoalesced-global-access", "sure from 1.1 times on",
+         kernel({L2: 70.0}, sectors(100.0, 90.0)), confidence="high"),
+    Case("uncoalesced-global-access", "less sure below",
+         kernel({L2: 70.0}, sectors(100.0, 91.5)), confidence="medium"),
+    atomic("no lane ever leaves, and nothing tells how often it is entered", update(lanes=16.0),
+           says="take 32 turns"),
     atomic("none are counted", entered(100.0), update(), count=0.0, expected=SILENT),
     atomic("one is never executed", entered(100.0), update(), update(times=0.0), expected="high"),
     atomic("DRAM is busier, but no limit", entered(100.0), update(), dram=55.0),
@@ -133,6 +144,10 @@ ACCESSES = (
            load("LDG.E R0, [R2.64]", sectors=5.19)),
     narrow("more than that", {ISSUE: 80.0}, WORDS, load("LDG.E R0, [R2.64]", sectors=5.21),
            expected=SILENT),
+    narrow("half of them are bytes", {ISSUE: 80.0}, WORDS, BYTE, BY_LANE, confidence="high"),
+    narrow("fewer are", {ISSUE: 80.0}, WORDS, *[BYTE] * 4, *[BY_LANE] * 5, confidence="medium"),
+    narrow("an address without a register", {ISSUE: 80.0}, WORDS, BY_LANE,
+           load("LDG.E R0, [0x10]", 16)),
     narrow("DRAM allows nothing", {ISSUE: 89.5, DRAM: 89.0}, WORDS, BY_LANE, expected=SILENT),
     camping("the issue rate is busier, but no limit", issue=30.0),
     camping("memory allows nothing", SILENT, most=150.0, l2=45.0, dram=90.0),
@@ -146,7 +161,10 @@ ACCESSES = (
 
 # Arithmetic.
 HALF_THE_TIME = {"HFMA2": 1e9, "IADD3": 3e9}
+MANY_DIVISIONS = {name: 10.0 * times for name, times in DIVISION.items()}
 ARITHMETIC = (
+    Case("integer-bound", "four fifths of the divisions",
+         integers(full=PLAIN | MANY_DIVISIONS), gain=(2.273, 5.0)),
     Case("fp64-usage", "another unit is busier, but no limit",
          kernel({FP64: 50.0, DRAM: 55.0}, PEAKS | DOUBLES)),
     Case("special-function-bound", "half of them", kernel({XU: 95.0}, opcodes_full=SOFTMAX),
@@ -189,6 +207,8 @@ def as_fast(times: float) -> Kernel:
 
 BY_COUNTERS = {"sm__ops_path_tensor_op_hmma_src_fp16_dst_fp32_sparsity_off.sum": FUSED}
 MATRICES = (
+    Case("tensor-core-bound", "not at its roof",
+         kernel({TENSOR: 79.9}, opcodes={"HMMA": 1.0}), "low"),
     Case("tensor-cores-unused", "1.31 times as fast", as_fast(1.31)),
     Case("tensor-cores-unused", "1.29 times as fast", as_fast(1.29), SILENT),
     Case("tensor-pipe-underused", "what its instructions do is not known",
@@ -198,7 +218,38 @@ MATRICES = (
 )  # fmt: skip
 
 # Launches and warps.
+WAITING = sampled(long_scoreboard=500.0, wait=500.0)
+QUEUED = "The load queue is full"
+MORE_WARPS = "Bring more warps"
+NO_CLUSTERS = {"launch__cluster_size": 1.0, "launch__cluster_max_active": 100.0}
+UNKNOWN_CLUSTERS = {"launch__cluster_size": 16.0, "launch__cluster_max_active": 0.0}
 SCHEDULE = (
+    Case("launch-overhead-bound", "4 us", lasting(3.99), confidence="high"),
+    Case("launch-overhead-bound", "more than 4 us", lasting(4.01), confidence="medium"),
+    Case("memory-latency-bound", "more than a tenth waits for the queue",
+         kernel(metrics=WAITING | sampled(lg_throttle=112.0)), holds=QUEUED),
+    Case("memory-latency-bound", "less than a tenth does",
+         kernel(metrics=WAITING | sampled(lg_throttle=109.0)), lacks=QUEUED),
+    Case("memory-latency-bound", "few warps",
+         kernel(metrics=WAITING | {ACHIEVED: 49.9}), holds=MORE_WARPS),
+    Case("memory-latency-bound", "half of the warps",
+         kernel(metrics=WAITING | {ACHIEVED: 50.0}), lacks=MORE_WARPS),
+    Case("tail-effect", "sure from half of the tail on", balanced(0.226, 1.1), confidence="high"),
+    Case("tail-effect", "less sure below", balanced(0.224, 1.1), confidence="medium"),
+    Case("tail-effect", "2.02 waves", balanced(0.3, 2.019), SILENT),
+    Case("tail-effect", "more than 2.02 waves", balanced(0.3, 2.021)),
+    Case("workload-imbalance", "sure from a fifth on", balanced(0.201, 4.0), confidence="high"),
+    Case("workload-imbalance", "less sure below", balanced(0.199, 4.0), confidence="medium"),
+    Case("workload-imbalance", "half of it is the grid's",
+         balanced(0.48, 0.4, blocks=200.0), holds="cannot be shared evenly"),
+    Case("workload-imbalance", "less is the grid's",
+         balanced(0.49, 0.4, blocks=200.0), holds="Blocks take different times"),
+    Case("workload-imbalance", "clusters of one are none",
+         balanced(0.4, 0.97, blocks=128.0, metrics=NO_CLUSTERS)),
+    Case("workload-imbalance", "how many clusters fit is not known",
+         balanced(0.4, 0.97, blocks=128.0, metrics=UNKNOWN_CLUSTERS)),
+    Case("partial-warps", "half busy is not busy",
+         kernel({ISSUE: 50.0}, {"launch__block_size": 8.0} | FULL_GRID), confidence="medium"),
     Case("partial-warps", "13 empty lanes of 128",
          kernel({ISSUE: 70.0}, {"launch__block_size": 115.0} | FULL_GRID)),
     Case("partial-warps", "12 empty lanes of 128",

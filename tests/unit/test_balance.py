@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kprof import balance
@@ -61,3 +63,13 @@ def test_clusters_make_waves_of_their_own() -> None:
     assert balance.tail_share(item) == 0.0
     assert balance.cluster_tail_share(item) == pytest.approx(1 - 128 / 112 / 2)
     assert balance.cluster_tail_share(balanced(0.0, 1.1)) == 0.0
+
+
+def test_what_cannot_be_told_is_not_uneven() -> None:
+    clusters = {"launch__cluster_size": 16.0, "launch__cluster_max_active": 7.0}
+    assert balance.cluster_tail_share(kernel(metrics=clusters)) == 0.0
+    known = balanced(0.0, 0.4, blocks=200.0)
+    for name in ("launch__grid_size", "launch__sm_count"):
+        zero = replace(known, metrics={**known.metrics, name: 0.0})
+        absent = replace(known, metrics={k: v for k, v in known.metrics.items() if k != name})
+        assert balance.uneven_share(zero) == balance.uneven_share(absent) == 0.0

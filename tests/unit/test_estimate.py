@@ -111,3 +111,8 @@ def test_a_cause_that_loads_no_unit_is_low_beside_a_busy_one() -> None:
     large = Speedup(2.0, 3.0)
     assert estimate.severity_beside(kernel({DRAM: 59.9}), large) == "high"
     assert estimate.severity_beside(kernel({DRAM: 60.0}), large) == "low"
+
+
+def test_starting_a_launch_takes_half_a_microsecond_to_two() -> None:
+    found = estimate.gain(kernel(duration_s=4e-6), 0.95, ())
+    assert (found.low, found.high) == pytest.approx((4 / 2, 4 / 0.5))

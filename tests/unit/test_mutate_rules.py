@@ -11,6 +11,8 @@ MODULE = """
 LIMIT = 10
 NAMES = ("a", "b")
 SWITCH = True
+FEW, MANY = (1.0, 5.0)
+TABLE = {"a": 7}
 
 def check(kernel):
     if kernel.a is None or kernel.b < LIMIT:
@@ -26,7 +28,14 @@ def check(kernel):
         return None
 
 def gate(kernel):
+    for item in kernel.items:
+        if item.skipped:
+            continue
+        item.use(3)
     return kernel.f and kernel.g
+
+def sure(share):
+    return "high" if share > 0.0 and share >= 0.5 else "low"
 """
 
 
@@ -41,6 +50,11 @@ def test_thresholds_and_guards_are_changed_and_nothing_else(found: dict[str, Mut
     assert set(found) == {
         "LIMIT = 10 → 8",
         "LIMIT = 10 → 12",
+        "FEW, MANY = 5 → 4",
+        "FEW, MANY = 5 → 6",
+        "`share >= 0.5` = 0.5 → 0.4",
+        "`share >= 0.5` = 0.5 → 0.6",
+        "without `item.skipped`",
         "without `kernel.a is None`",
         "without `kernel.b < LIMIT`",
         "without `kernel.c`",
@@ -54,6 +68,8 @@ def test_thresholds_and_guards_are_changed_and_nothing_else(found: dict[str, Mut
 
 def test_a_change_is_in_the_source_and_compiles(found: dict[str, Mutant]) -> None:
     assert "LIMIT = 8.0" in found["LIMIT = 10 → 8"].source
+    assert "MANY = (1.0, 6.0)" in found["FEW, MANY = 5 → 6"].source
+    assert "share >= 0.4" in found["`share >= 0.5` = 0.5 → 0.4"].source
     assert "if kernel.b < LIMIT:" in found["without `kernel.a is None`"].source
     assert "if False:" in found["without `kernel.c`"].source
     assert "return kernel.g" in found["without `kernel.f`"].source

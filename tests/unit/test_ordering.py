@@ -129,7 +129,7 @@ def test_a_tensor_pipe_that_waits_comes_before_what_else_waits() -> None:
     assert names("dram", LIMIT, pipe)[0] == "dram-bandwidth-bound"
 
 
-@pytest.mark.parametrize(("high", "first"), [(1.95, "uneven"), (1.3, "memory-latency-bound")])
+@pytest.mark.parametrize(("high", "first"), [(1.67, "uneven"), (1.66, "memory-latency-bound")])
 def test_why_warps_wait_comes_before_that_they_wait(high: float, first: str) -> None:
     """Where it saves about as much; how sure each is does not matter."""
     waiting = finding("memory-latency-bound", "latency", 2.0)
@@ -141,3 +141,16 @@ def test_causes_among_themselves_are_ordered_by_what_they_save() -> None:
     waiting = finding("memory-latency-bound", "latency", 2.0)
     small, large = finding("small", "launch", 1.9), finding("large", "occupancy", 3.0)
     assert names("latency", small, waiting, large) == ["large", "small", "memory-latency-bound"]
+
+
+def test_arithmetic_does_not_explain_why_warps_wait() -> None:
+    waiting = finding("memory-latency-bound", "latency", 2.0)
+    assert names("latency", waiting, finding("unfused-multiply-add", "math", 3.0)) == [
+        "memory-latency-bound",
+        "unfused-multiply-add",
+    ]
+
+
+def test_empty_lanes_explain_no_memory_level() -> None:
+    lanes = finding("partial-warps", "launch", 2.0)
+    assert names("dram", LIMIT, lanes) == ["dram-bandwidth-bound", "partial-warps"]
