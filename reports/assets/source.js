@@ -294,8 +294,10 @@
       this.left.show(Math.max(at, 0));
       return at >= 0;
     }
-    goCode(pc) {
-      const at = this.code.pc.indexOf(pc);
+    // Addresses start anew in every function of a kernel: the text tells those of one address apart.
+    goCode(pc, sass) {
+      const same = this.code.pc.findIndex((one, at) => one === pc && this.code.text[at] === sass);
+      const at = same >= 0 ? same : this.code.pc.indexOf(pc);
       if (at >= 0) this.right.choose(this.place.get(at));
       return at >= 0;
     }
@@ -388,7 +390,7 @@
     if (shown) {
       const file = data.files.findIndex((item) => item.name === link.dataset.file), pc = link.dataset.pc === "" ? null : Number(link.dataset.pc);
       const there = shown.left && file >= 0 && shown.files.includes(file) && shown.goLine(file, Number(link.dataset.line));
-      if (!there && pc !== null) shown.goCode(pc);
+      if (!there && pc !== null) shown.goCode(pc, link.dataset.sass);
       (shown.left || shown.right).body.focus({ preventScroll: true });
     }
     section.scrollIntoView({ block: "start" });

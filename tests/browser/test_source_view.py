@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kprof.html import render
+from kprof.model import Report, SassLine
 from tests.source_fixture import LONG_REPORT, SOURCES
 from tests.visiting import CHROMIUM, MEASURE, Visitor, chromium
 
@@ -31,9 +32,20 @@ def browser() -> Iterator[Any]:
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     cut = replace(SOURCES, files=(replace(SOURCES.files[0], text="// other"), SOURCES.files[1]))
-    for name, report in (("small", SOURCES), ("long", LONG_REPORT), ("cut", cut)):
+    reports = {"small": SOURCES, "long": LONG_REPORT, "cut": cut, "called": with_a_call()}
+    for name, report in reports.items():
         (folder / f"{name}.html").write_text(render(report), encoding="utf-8")
-    return {name: folder / f"{name}.html" for name in ("small", "long", "cut")}
+    return {name: folder / f"{name}.html" for name in reports}
+
+
+def with_a_call() -> Report:
+    """Return a report whose kernel has an instruction of a second function at a known address."""
+    kernel = SOURCES.kernels[0]
+    view = kernel.source
+    assert view is not None
+    other = SassLine(0x90, 1, "FADD R3", None, None, view.instructions[-1].heat)
+    longer = replace(view, instructions=(*view.instructions, other))
+    return replace(SOURCES, kernels=(replace(kernel, source=longer), *SOURCES.kernels[1:]))
 
 
 @pytest.fixture
@@ -104,6 +116,13 @@ def test_a_place_without_a_line_leads_to_its_instruction(visit: Any) -> None:
     page.locator(".finding a.go", has_text="+0x90").first.click()
     page.wait_for_selector("#k0-source.viewing .list:nth-child(2) .r.picked")
     assert chosen(page.locator("#k0-source"), 1).startswith("90")
+
+
+def test_an_address_in_a_called_function_leads_there(visit: Any) -> None:
+    page = visit("called").page
+    page.locator(".finding a.go", has_text="+0x90").first.click()
+    page.wait_for_selector("#k0-source.viewing .list:nth-child(2) .r.picked")
+    assert "FADD R3" in chosen(page.locator("#k0-source"), 1)
 
 
 def test_inlined_code_shows_the_call_it_came_through(visit: Any) -> None:
