@@ -42,7 +42,7 @@ class Checker:
             cases = [self._case(Shape.parse(text), trial) for trial in range(_FRESH)]
         except Exception as error:  # noqa: BLE001 - whatever a user's code raises
             survives(error)
-            message = _said(error)
+            message = said(error)
             self._tell("no-reference", shape=text, message=message)
             return
         for unit in units:
@@ -62,7 +62,7 @@ class Checker:
             return {"status": "unsupported", "message": str(error).split("\n")[0] or None}
         except Exception as error:  # noqa: BLE001 - whatever a user's code raises
             survives(error)
-            return {"status": "failed", "message": _said(error)}
+            return {"status": "failed", "message": said(error)}
         return result
 
     def _checked(self, unit: Unit, inputs: tuple[Any, ...], wanted: Any) -> dict[str, Any]:
@@ -182,7 +182,7 @@ def survives(error: BaseException) -> None:
     try:
         torch.cuda.synchronize()
     except RuntimeError:
-        raise Lost(_said(error)) from error
+        raise Lost(said(error)) from error
 
 
 def synchronize(torch: Any, device: Any) -> None:
@@ -270,7 +270,8 @@ def _sizes(value: Any) -> str:
     return "x".join(map(str, value.shape)) or "a scalar"
 
 
-def _said(error: BaseException) -> str:
+def said(error: BaseException) -> str:
+    """Return what went wrong in a user's code, and where."""
     from kprof.bench.api import current
     from kprof.bench.worker import explained
 

@@ -221,19 +221,35 @@ def _note_check(found: Found, event: Event) -> None:
 
 def _time(request: Request, found: Found, worker: Worker, tell: Callable[[str], None]) -> None:
     for shape in found.shapes:
-        labels = found.right(shape)
-        if not labels or shape in found.timings or shape in found.untimed:
-            continue
-        tell(f"timing {shape}")
-        timings: dict[str, Event] = {}
-        for event in worker.order("time", timings=[(shape, labels)], **_orders(request)):
-            if event["event"] == "timed":
-                timings[event["unit"]] = event
-            elif event["event"] == "cost":
-                found.costs[shape] = event
-            elif event["event"] == "not-timed":
-                found.untimed[shape] = event["message"]
+        # Each time round without a timing one variant less is right.
+        while found.right(shape) and shape not in found.timings and shape not in found.untimed:
+            tell(f"timing {shape}")
+            _time_shape(request, found, worker, shape)
+
+
+def _time_shape(request: Request, found: Found, worker: Worker, shape: str) -> None:
+    labels = found.right(shape)
+    timings: dict[str, Event] = {}
+    failed: Event | None = None
+    for event in worker.order("time", timings=[(shape, labels)], **_orders(request)):
+        if event["event"] == "timed":
+            timings[event["unit"]] = event
+        elif event["event"] == "cost":
+            found.costs[shape] = event
+        elif event["event"] == "not-timed":
+            failed = event
+    if failed is None:
         found.timings[shape] = timings
+    else:
+        _not_timed(found, labels[0] if failed["unit"] == TWIN else failed["unit"], failed)
+
+
+def _not_timed(found: Found, unit: str | None, event: Event) -> None:
+    """Leave out the unit that failed on a shape; without one, the shape."""
+    if unit in found.units:
+        found.checks[unit][event["shape"]] = {**event, "status": "failed"}
+    else:
+        found.untimed[event["shape"]] = event["message"]
 
 
 def _orders(request: Request) -> dict[str, Any]:

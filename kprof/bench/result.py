@@ -237,6 +237,12 @@ class Bench:
         """The units that failed or were ended."""
         return self._units("failed", "timeout")
 
+    @property
+    def untimed(self) -> tuple[str, ...]:
+        """The shapes that could not be timed although variants are right there."""
+        shapes = (s for s in self.shapes if any(u.status == "ok" and u.message for u in s.units))
+        return tuple(shape.shape for shape in shapes)
+
     def _units(self, *statuses: str) -> tuple[str, ...]:
         checked = [u.unit for u in self.checks if any(c.status in statuses for c in u.checks)]
         ran = [u.unit for shape in self.shapes for u in shape.units if u.status in statuses]

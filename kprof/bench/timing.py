@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kprof.bench.api import Cost, Shape, Suite
-from kprof.bench.checking import fresh, is_tensor, survives
+from kprof.bench.checking import fresh, is_tensor, said, survives
 from kprof.bench.graphs import Graphs
 from kprof.bench.units import COPY, TWIN, Unit
 
@@ -40,6 +40,7 @@ class Timer:
         self, suite: Suite, device: Any, orders: Mapping[str, Any], tell: Callable[..., None]
     ) -> None:
         self._suite, self._device, self._orders, self._tell = suite, device, orders, tell
+        self._unit: str | None = None  # at work
 
     def all(self, units: Mapping[str, Unit]) -> None:
         """Time in the order that was given."""
@@ -47,11 +48,12 @@ class Timer:
             self._attempt(text, [(label, units.get(label)) for label in labels])
 
     def _attempt(self, text: str, chosen: Sequence[tuple[str, Unit | None]]) -> None:
+        self._unit = None
         try:
             self._shape(text, chosen)
         except Exception as error:  # noqa: BLE001 - whatever a user's code raises
             survives(error)
-            self._tell("not-timed", shape=text, message=f"{type(error).__name__}: {error}")
+            self._tell("not-timed", shape=text, unit=self._unit, message=said(error))
 
     def _shape(self, text: str, chosen: Sequence[tuple[str, Unit | None]]) -> None:
         self._tell("begin", step="inputs", shape=text)
@@ -60,7 +62,7 @@ class Timer:
         stopwatch = _stopwatch(self._device, work, self._orders)
         labels: list[str] = []
         for label, unit in self._with_company(chosen, work):
-            self._tell("begin", step="warm-up", unit=label, shape=text)
+            self._begin(label, text, "warm-up")
             stopwatch.warm(label, work.maker(label, unit), self._orders["warmup"])
             labels.append(label)
         methods = stopwatch.settle(lambda label: self._begin(label, text))
@@ -76,8 +78,9 @@ class Timer:
         twin, copy = (TWIN, chosen[0][1]), (COPY, None)
         return [*chosen, twin, *([copy] if work.copied_bytes else [])]
 
-    def _begin(self, label: str, text: str) -> None:
-        self._tell("begin", step="time", unit=label, shape=text)
+    def _begin(self, label: str, text: str, step: str = "time") -> None:
+        self._unit = label
+        self._tell("begin", step=step, unit=label, shape=text)
 
     def _rounds(self, stopwatch: Any, labels: list[str], text: str) -> dict[str, list[list[float]]]:
         runs = self._orders["runs"]

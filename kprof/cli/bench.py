@@ -292,9 +292,11 @@ def _status(result: Bench) -> int:
         click.echo(f"Error: {name} gives a wrong result", err=True)
     for name in result.broken:
         click.echo(f"Error: {name} could not be run", err=True)
+    for shape in result.untimed:
+        click.echo(f"Error: {shape} could not be timed", err=True)
     if result.wrong:
         return WRONG
-    return BROKEN if result.broken else 0
+    return BROKEN if result.broken or result.untimed else 0
 
 
 def _say(line: str) -> None:

@@ -415,3 +415,35 @@ def test_a_reference_that_is_no_tensor_is_said(run: Run) -> None:
     done = run("", "--check-only", head=head)
     assert done.returncode == 2
     assert "the reference returned tuple, not a tensor" in " ".join(done.stdout.split())
+
+
+def test_a_variant_that_fails_when_it_is_timed_loses_only_itself(run: Run) -> None:
+    done = run(
+        """
+calls = []
+
+@bench.variant
+def tires(a, b):
+    calls.append(a.numel())
+    if a.numel() == 5000 and calls.count(5000) > 6:
+        raise ValueError("tired")
+    return a + b
+""",
+        "--format",
+        "json",
+    )
+    assert done.returncode == 2
+    first, second = document(done)["shapes"]
+    assert [(u["unit"], u["status"], bool(u["timing"])) for u in first["units"]] == [
+        ("plain", "ok", True),
+        ("tires", "failed", False),
+    ]
+    assert "ValueError: tired" in first["units"][1]["message"]
+    assert [u["status"] for u in second["units"]] == ["ok", "ok"]
+
+
+def test_a_shape_that_cannot_be_timed_is_no_success(run: Run) -> None:
+    head = HEAD.replace("bytes=12 * a.numel()", "bytes=float('nan')")
+    done = run("", head=head)
+    assert done.returncode == 2
+    assert "Error: 5000 could not be timed" in done.stderr
