@@ -22,7 +22,7 @@ from pathlib import Path
 from profile_overhead import ncu, timed, told_in
 
 TARGET = Path(__file__).with_name("gpt2_train.py")
-_STAGE = re.compile(r"^(\w+): ncu ran for ([\d.]+) s$", re.M)
+_STAGE = re.compile(r"^([\w-]+): ncu ran for ([\d.]+) s$", re.M)
 SAMPLED = 20  # launches measured with the full set
 
 
