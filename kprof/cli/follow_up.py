@@ -10,7 +10,7 @@ from kprof import units
 from kprof.cli.staged import Measured, Runner, Stage
 from kprof.collect import chips, stages
 from kprof.collect.command import Options
-from kprof.collect.selection import Config, Group, Selection, config, select
+from kprof.collect.selection import Config, Group, Selection, config, mangled_filter, select
 from kprof.errors import UnreadableReport
 from kprof.model import Kernel, Profile
 from kprof.rule import Rule
@@ -55,9 +55,9 @@ def follow_up(
     measured = replace(measured, deep=deep)  # read once
     selection = measured.selection or select(deep.kernels, coverage=1.0)
     cases = _cases(deep, selection, rules)
-    if not cases or not _alike(measured, deep):
-        return measured
     groups = _groups(cases)
+    if not cases or mangled_filter(groups) is None or not _alike(measured, deep):
+        return measured
     seconds = stages.estimate_follow_up_s(groups, _plain_s(measured, selection))
     left_s = runner.left_s()
     if left_s is not None and left_s < seconds:
@@ -107,7 +107,7 @@ def _cases(deep: Profile, selection: Selection, rules: Sequence[Rule]) -> dict[i
     for kernel in deep.kernels:
         group = groups.get(config(kernel))
         chip = chips.chip_of(deep.devices[kernel.device].compute_capability or "")
-        if group is None or group.total_s <= least or chip is None:
+        if group is None or group.total_s <= least or chip is None or kernel.workload != "kernel":
             continue
         what = suspect(kernel, rules, chip)
         if what is not None:
