@@ -4,7 +4,7 @@ The stand-in for ncu of the tests writes a survey and a report in depth that wer
 so no GPU is needed. Printed are seconds of wall and processor time, all processes together, less
 what the stand-in's runs took.
 
-Run: python benchmarks/after_ncu.py SURVEY REPORT [--runs 3] [-- OPTIONS OF kprof profile]
+Run: python benchmarks/after_ncu.py [--runs 3] SURVEY REPORT [OPTIONS OF kprof profile]
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("survey", type=Path, help="a report of durations alone")
     parser.add_argument("report", type=Path, help="a report in depth, not compressed")
     parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("options", nargs="*")
+    parser.add_argument("options", nargs=argparse.REMAINDER, help="of kprof profile")
     given = parser.parse_args()
     survey, report = given.survey.resolve(), given.report.resolve()
     results = [measure(survey, report, given.options) for _ in range(given.runs)]
