@@ -68,7 +68,7 @@ def follow_up(
     names = (*SAME_WORK, *asked)
     met_by = measured.last.options.name_base if measured.last else "mangled"
     further = stages.following_up(options, groups, names, met_by=met_by)
-    stage = runner.run("follow-up", further, muted=True)
+    stage = runner.run("follow-up", further, muted=True, groups=groups)
     more = _merged(deep, cases, [] if stage.empty else _launches(stage, names))
     return replace(measured, deep=more, followed=stage)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import sys
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
@@ -15,8 +16,9 @@ from kprof.cli.packing import FASTEST, pack
 from kprof.cli.plan_text import lines
 from kprof.collect import stages
 from kprof.collect.command import Options, ncu_argv, readable, shell
+from kprof.collect.progress import Event
 from kprof.collect.run import Collected, collect
-from kprof.collect.selection import Selection, config, select
+from kprof.collect.selection import Group, Selection, config, function_names, select
 from kprof.collect.target import Target
 from kprof.errors import UnreadableReport
 from kprof.model import Profile
@@ -118,8 +120,23 @@ class Runner:
     deadline: float | None
     kernel_timeout_s: float
 
-    def run(self, name: str, options: Options, *, muted: bool = False) -> Stage:
-        """Run ncu once; a muted target's output goes to a file beside the report."""
+    def run(
+        self,
+        name: str,
+        options: Options,
+        *,
+        muted: bool = False,
+        groups: Sequence[Group] = (),
+    ) -> Stage:
+        """Run ncu once; a muted target's output goes to a file beside the report.
+
+        Args:
+            name: of the run, and of its files.
+            options: what to collect.
+            muted: keep the target's output to itself.
+            groups: what is measured by mangled names, to be told by their functions' names.
+        """
+        name_of = function_names(groups)
         report, log = self.scratch / f"{name}.ncu-rep", self.scratch / f"{name}.log"
         argv = ncu_argv(self.ncu, options, self.target.argv, report=report, log=log)
         if self.verbose:
@@ -137,8 +154,10 @@ class Runner:
                 timeout_s=self.left_s(),
                 kernel_timeout_s=self.kernel_timeout_s,
                 output=self.scratch / f"{name}.out" if muted else None,
-                on_event=on_event,
+                on_event=lambda event: on_event(_named(event, name_of)),
             )
+        if collected.hung is not None:
+            collected = replace(collected, hung=name_of(collected.hung))
         if self.verbose:
             self.say(f"{name}: ncu ran for {collected.elapsed_s:.1f} s")
         return Stage(options, argv, tuple(self.target.argv), collected)
@@ -151,6 +170,11 @@ class Runner:
         """Tell what happens, unless quiet."""
         if not self.quiet:
             click.echo(line, err=True)
+
+
+def _named(event: Event, name_of: Callable[[str], str]) -> Event:
+    of_a_kernel = event.kind in {"started", "finished"}
+    return replace(event, text=name_of(event.text)) if of_a_kernel else event
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +288,7 @@ def _in_depth(runner: Runner, options: Options, selection: Selection, survey: St
     packing = pack(survey.report, FASTEST)  # it is kept beside the report
     try:
         deep = stages.deepening(options, selection.selected)
-        return runner.run("depth", deep, muted=True)
+        return runner.run("depth", deep, muted=True, groups=selection.selected)
     finally:
         packing.join()
 

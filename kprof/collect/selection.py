@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -21,6 +21,7 @@ _SEARCHED = 3
 _TRIED = 2
 _NOTABLE = 0.01  # share of the GPU time that a reader looks for, whatever it costs to measure
 _LONGEST = 64 << 10  # characters of a filter; Linux passes 128 KiB in one argument
+_CUT = "..."  # ncu's mark on a long name
 _SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
 
 
@@ -184,6 +185,23 @@ def mangled_filter(groups: Iterable[Group]) -> str | None:
     mangled = list(dict.fromkeys(group.example.mangled for group in groups))
     names = _any_of(mangled)
     return names if all(mangled) and len(names) <= _LONGEST else None
+
+
+def function_names(groups: Iterable[Group]) -> Callable[[str], str]:
+    """Return what gives a function's name for the mangled one that ncu's log has.
+
+    The log may cut a long name. What is not known stays as it is.
+    """
+    names = {group.example.mangled: group.example.name for group in groups}
+
+    def name_of(logged: str) -> str:
+        if logged in names:
+            return names[logged]
+        start = logged.removesuffix(_CUT)
+        found = {name for mangled, name in names.items() if mangled.startswith(start)}
+        return found.pop() if start != logged and len(found) == 1 else logged
+
+    return name_of
 
 
 def function_filter(groups: Iterable[Group]) -> str:

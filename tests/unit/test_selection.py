@@ -132,6 +132,16 @@ def test_special_characters_of_a_name_match_themselves() -> None:
     assert re.search(selection.function_filter(chosen), "operator()")
 
 
+def test_mangled_names_of_the_log_are_told_as_function_names() -> None:
+    chosen = selection.select([launch("gemm", 1.0), launch("gemv", 1.0)], coverage=1).selected
+    name_of = selection.function_names(chosen)
+    assert name_of("_Z4gemmIiEvPf") == "gemm"
+    assert name_of("_Z4gemmIi...") == "gemm"  # cut by ncu
+    assert name_of("_Z4gem...") == "_Z4gem..."  # may be either
+    assert name_of("_Z5otherPf") == "_Z5otherPf"
+    assert selection.function_names(())("gemm") == "gemm"
+
+
 @pytest.mark.parametrize("mangled", ["", "x" * (64 << 10)])
 def test_a_name_unknown_or_too_long_leaves_nothing_out(mangled: str) -> None:
     chosen = selection.select([replace(launch("f", 1.0), mangled=mangled)]).selected
