@@ -9,6 +9,7 @@ import pytest
 from kprof.cli.follow_up import follow_up
 from kprof.cli.staged import Measured, Stage
 from kprof.collect.command import Options
+from kprof.collect.selection import Group
 from kprof.collect.progress import NcuLog
 from kprof.collect.run import Collected
 from kprof.model import Kernel
@@ -36,8 +37,8 @@ class Runner:
     def say(self, line: str) -> None:
         self.said.append(line)
 
-    def run(self, name: str, options: Options, *, muted: bool) -> Stage:
-        assert (name, muted) == ("follow-up", True)
+    def run(self, name: str, options: Options, *, muted: bool, groups: tuple[Group, ...]) -> Stage:
+        assert (name, muted, bool(groups)) == ("follow-up", True, True)
         raise Started(options)
 
 
