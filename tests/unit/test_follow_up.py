@@ -9,9 +9,9 @@ import pytest
 from kprof.cli.follow_up import follow_up
 from kprof.cli.staged import Measured, Stage
 from kprof.collect.command import Options
-from kprof.collect.selection import Group
 from kprof.collect.progress import NcuLog
 from kprof.collect.run import Collected
+from kprof.collect.selection import Group
 from kprof.model import Kernel
 from kprof.rule import registry
 from tests.kernels import FULL_GRID, block_of, kernel, profile_of
