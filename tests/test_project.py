@@ -31,7 +31,7 @@ LAYERS: tuple[frozenset[str], ...] = (
     frozenset({"model"}),
     frozenset(
         {"crew", "inputs", "metrics", "names", "output", "own_code", "presence", "process",
-         "quantity", "sass", "units", "words"}
+         "protobuf", "quantity", "sass", "units", "words"}
     ),
     frozenset(
         {"attribution", "balance", "collect", "embedded", "evidence", "instruction_mix",

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kprof.embedded.elf import Elf, relocations
-from kprof.embedded.modules import varint
+from kprof.protobuf import varint
 
 _END, _ADDRESS, _INLINED = 1, 2, 0x90
 _COPY, _ADVANCE_PC, _ADVANCE_LINE, _SET_FILE, _ADD_PC, _FIXED_PC = 1, 2, 3, 4, 8, 9

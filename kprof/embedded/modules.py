@@ -13,15 +13,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kprof.protobuf import DamagedError, fields, numbers
+
 _MAGIC = b"NVR\0"
 _HEADER_MODULES, _HEADER_PAYLOAD = 1, 5
 _CUBIN, _SOURCES, _SOURCE, _NAME, _TEXT = 4, 8, 1, 1, 2
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
-_WIDTHS = {_FIXED64: 8, _FIXED32: 4}
-
-
-class _DamagedError(ValueError):
-    """The bytes at this place are not what they should be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +43,7 @@ def modules(path: Path) -> Iterator[Module]:
         try:
             for payload in _payloads(data):
                 yield _module(payload)
-        except (_DamagedError, struct.error, IndexError):
+        except (DamagedError, struct.error, IndexError):
             return
 
 
@@ -57,11 +53,11 @@ def _payloads(data: mmap.mmap) -> Iterator[bytes]:
     position = _message(data, len(_MAGIC))[1]
     while position < len(data):
         header, start = _message(data, position)
-        numbers = {number: value for number, value in fields(header) if isinstance(value, int)}
-        position = start + numbers.get(_HEADER_PAYLOAD, 0)
+        found = numbers(header)
+        position = start + found.get(_HEADER_PAYLOAD, 0)
         if position > len(data):
-            raise _DamagedError
-        if numbers.get(_HEADER_MODULES):
+            raise DamagedError
+        if found.get(_HEADER_MODULES):
             yield data[start:position]
 
 
@@ -70,7 +66,7 @@ def _message(data: mmap.mmap | bytes, position: int) -> tuple[bytes, int]:
     (length,) = struct.unpack_from("<I", data, position)
     end = position + 4 + length
     if end > len(data):
-        raise _DamagedError
+        raise DamagedError
     return data[position + 4 : end], end
 
 
@@ -92,43 +88,3 @@ def _texts(message: bytes) -> Iterator[tuple[str, str]]:
             if parts.get(_TEXT):
                 name = parts.get(_NAME, b"").decode("utf-8", "replace")
                 yield name, parts[_TEXT].decode("utf-8", "replace")
-
-
-def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """Yield number and value of each field of a protobuf message.
-
-    Raises:
-        ValueError: it is none.
-    """
-    position = 0
-    while position < len(message):
-        tag, position = varint(message, position)
-        number, wire = tag >> 3, tag & 7
-        if wire == _VARINT:
-            value, position = varint(message, position)
-            yield number, value
-            continue
-        size = _WIDTHS.get(wire)
-        if wire == _BYTES:
-            size, position = varint(message, position)
-        if size is None or position + size > len(message):
-            raise _DamagedError
-        yield number, message[position : position + size]
-        position += size
-
-
-def varint(message: bytes, position: int) -> tuple[int, int]:
-    """Return the LEB128 number at a position, which DWARF has too, and where it ends.
-
-    Raises:
-        ValueError: it does not end.
-    """
-    value = shift = 0
-    while position < len(message) and shift < 64:
-        byte = message[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-    raise _DamagedError

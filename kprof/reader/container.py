@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from kprof.protobuf import DamagedError, numbers
+
 MAGIC = b"NVR\0"
 
 _MODULES, _RESULTS, _PAYLOAD_SIZE, _RANGE_RESULTS = 1, 2, 5, 7
 _FILE_VERSION = 1
-_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _MAX_HEADER = 64 << 20  # real block headers are below 1 MiB (they hold string tables)
 _WRITER = re.compile(rb"(20\d\d\.\d{1,2}\.\d{1,2}\.\d{1,2}) \(build \d+\)")
 
@@ -128,37 +129,7 @@ def _header(data: mmap.mmap, position: int) -> tuple[dict[int, int], int]:
     end = start + length
     if length > _MAX_HEADER or end > len(data):
         raise _BrokenBlockError
-    return _numeric_fields(data[start:end]), end
-
-
-def _numeric_fields(message: bytes) -> dict[int, int]:
-    """Return the varint fields of a protobuf message; the others are only skipped."""
-    fields: dict[int, int] = {}
-    position = 0
-    while position < len(message):
-        tag, position = _varint(message, position)
-        number, wire = tag >> 3, tag & 7
-        if wire == _VARINT:
-            fields[number], position = _varint(message, position)
-        elif wire == _BYTES:
-            length, position = _varint(message, position)
-            position += length
-        elif wire in {_FIXED32, _FIXED64}:
-            position += 4 if wire == _FIXED32 else 8
-        else:
-            raise _BrokenBlockError
-    if position != len(message):
-        raise _BrokenBlockError
-    return fields
-
-
-def _varint(message: bytes, position: int) -> tuple[int, int]:
-    value = shift = 0
-    while position < len(message) and shift < 64:
-        byte = message[position]
-        position += 1
-        value |= (byte & 0x7F) << shift
-        if byte < 0x80:
-            return value, position
-        shift += 7
-    raise _BrokenBlockError
+    try:
+        return numbers(data[start:end]), end
+    except DamagedError as error:
+        raise _BrokenBlockError from error

@@ -13,9 +13,6 @@ from typing import Any
 
 import pytest
 
-from kprof.collect import find
-from kprof.errors import KprofError
-
 pytestmark = pytest.mark.gpu
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -25,15 +22,8 @@ KEPT = "the report holds what was measured until then"
 
 
 @pytest.fixture(scope="module")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(nvcc: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the program and the library; skips where they cannot be built or run."""
-    try:
-        find.find()
-    except KprofError as error:
-        pytest.skip(f"no profiling here: {error}")
-    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
-    if nvcc is None:
-        pytest.skip("no nvcc to build the target with")
     folder = tmp_path_factory.mktemp("built")
     common = [nvcc, "-arch=native", "-lineinfo", str(SOURCE)]
     subprocess.run([*common, "-o", str(folder / "faults")], check=True)

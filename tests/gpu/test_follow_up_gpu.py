@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from kprof.cli import preflight
-from kprof.errors import KprofError
 
 pytestmark = pytest.mark.gpu
 
@@ -21,15 +17,8 @@ TEXTURES = ("tex", "texin", "l1tex__f_", "l1tex__tmain")
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> str:
+def built(nvcc: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The program; skips where it cannot be built or run."""
-    try:
-        preflight.ready()
-    except KprofError as error:
-        pytest.skip(f"no profiling here: {error}")
-    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
-    if nvcc is None:
-        pytest.skip("no nvcc to build the target with")
     program = tmp_path_factory.mktemp("built") / "textures"
     subprocess.run([nvcc, "-arch=native", "-o", str(program), str(SOURCE)], check=True)
     return str(program)

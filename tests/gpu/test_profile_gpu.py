@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -16,9 +15,6 @@ from typing import Any
 
 import pytest
 
-from kprof.cli import preflight
-from kprof.errors import KprofError
-
 pytestmark = pytest.mark.gpu
 
 SOURCE = Path(__file__).with_name("steps.cu")
@@ -26,15 +22,8 @@ REPORT = {"report.html", "report.json", "report.ncu-rep"}
 
 
 @pytest.fixture(scope="session")
-def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def built(nvcc: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the test's program and library; skips where they cannot be built or run."""
-    try:
-        preflight.ready()
-    except KprofError as error:
-        pytest.skip(f"no profiling here: {error}")
-    nvcc = shutil.which("nvcc") or shutil.which("nvcc", path="/usr/local/cuda/bin")
-    if nvcc is None:
-        pytest.skip("no nvcc to build the target with")
     folder = tmp_path_factory.mktemp("built")
     common = [nvcc, "-arch=native", "-lineinfo", str(SOURCE), "-ldl"]
     subprocess.run([*common, "-o", str(folder / "steps")], check=True)
