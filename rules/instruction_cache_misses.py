@@ -1,4 +1,4 @@
-"""Warps wait for their next instruction, or its constants, to be fetched."""
+"""Warps wait for their next instruction or its constants."""
 
 from __future__ import annotations
 
