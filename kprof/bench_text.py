@@ -61,8 +61,10 @@ def conditions(bench: Bench) -> str:
     """Say on one line how it was measured."""
     said = bench.conditions
     against = f"; compared with {said.baseline}" if said.baseline else ""
+    # Nothing flushes a CPU's caches.
+    cache = f"{said.l2} L2 cache, " if bench.device.cuda else ""
     return (
-        f"{count(said.runs, 'run')} after {said.warmup} to warm up, {said.l2} L2 cache, "
+        f"{count(said.runs, 'run')} after {said.warmup} to warm up, {cache}"
         f"inputs from seed {said.seed}{against}"
     )
 

@@ -13,7 +13,7 @@ from kprof.bench import roofs
 from kprof.bench.result import Bench, BenchDevice
 from kprof.bench_export import SCHEMA, to_csv, to_dict, to_json
 from kprof.bench_figures import roofline, time_over_size
-from kprof.bench_text import summary
+from kprof.bench_text import conditions, summary
 from tests.bench_fixture import BENCH, DEVICE, HOSTILE, timing
 
 UNPROFILED = tuple(replace(unit, why=None) for unit in BENCH.shapes[0].units)
@@ -133,3 +133,8 @@ def test_the_roof_that_binds_needs_most_time(
     found = roofs.binding(roofs.ceilings(DEVICE), moved, flops, precision)
     assert (found and found[0]) == (expected and expected[0])
     assert (found and found[1]) == pytest.approx(expected and expected[1])
+
+
+def test_the_l2_cache_is_spoken_of_on_a_gpu_alone() -> None:
+    assert "L2 cache" in conditions(BENCH)
+    assert "L2 cache" not in conditions(replace(BENCH, device=replace(DEVICE, cuda=None)))
