@@ -13,6 +13,7 @@ from kprof.sass import parse
 
 WAVEFRONTS = m.SHARED_WAVEFRONTS.ways[0].metrics[0]
 IDEAL = m.SHARED_WAVEFRONTS_IDEAL.ways[0].metrics[0]
+MATRICES = frozenset({"LDSM", "STSM"})
 
 
 def shared_memory(kernel: Kernel) -> SharedMemory | None:
@@ -54,6 +55,31 @@ def kind(row: Instruction) -> str:
     """Return an instruction's opcode, e.g. ``LDSM``; empty where its text was not read."""
     parsed = parse(row.sass)
     return parsed.opcode if parsed else ""
+
+
+def access_bytes(kernel: Kernel) -> int:
+    """Return what one thread moves at once where most wavefronts are in excess, in bytes.
+
+    That is among the kind of access with most of them; 4 for anything narrower, and where no
+    instruction's text was read.
+    """
+    worst = next(iter(classes(kernel)), None)
+    found: dict[int, float] = {}
+    for row in accesses(kernel):
+        if worst is not None and kind(row) == worst.opcode:
+            size = _bytes(row)
+            found[size] = found.get(size, 0.0) + excess(row)
+    return max(found, key=lambda size: (found[size], size), default=4)
+
+
+def _bytes(row: Instruction) -> int:
+    parsed = parse(row.sass)
+    if parsed is None:
+        return 4
+    # Each row of a matrix is 16 bytes whose address has to be aligned (PTX ISA, ldmatrix).
+    if parsed.opcode in MATRICES or parsed.has("128"):
+        return 16
+    return 8 if parsed.has("64") else 4
 
 
 def excess(row: Instruction) -> float:

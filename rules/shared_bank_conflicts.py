@@ -17,12 +17,15 @@ STALL_SHARE = 0.20
 STAGE = frozenset({"l1_data"})
 ASYNCHRONOUS = frozenset({"LDGSTS"})
 ADVICE = {
-    "LDSM": "ldmatrix rows collide: XOR-swizzle the row's 16-byte chunks instead of padding.",
-    "STSM": "stmatrix rows collide: XOR-swizzle the row's 16-byte chunks instead of padding.",
+    "LDSM": "ldmatrix rows collide: XOR-swizzle the row's 16-byte chunks.",
+    "STSM": "stmatrix rows collide: XOR-swizzle the row's 16-byte chunks.",
     "LDGSTS": "Asynchronous copies write colliding rows: swizzle the shared-memory layout they fill.",
     "ATOMS": "Atomics of one warp hit one bank: aggregate in the warp first, or keep several copies.",
 }
 PADDING = "Pad the tile's leading dimension by one element, e.g. `__shared__ float tile[32][33]`, so that a column falls into 32 different banks."
+SWIZZLE = "Or XOR the column index with the row: `tile[r][c ^ r]` needs no extra memory."
+# A vector by its bytes: its type, and how many of them lie side by side in the 32 banks.
+VECTORS = {8: ("float2", 16), 16: ("float4", 8)}
 
 
 @rule(requires=[m.SHARED_WAVEFRONTS, m.SHARED_WAVEFRONTS_IDEAL, m.L1_DATA_PCT])
@@ -39,8 +42,10 @@ def shared_bank_conflicts(kernel: Kernel) -> Finding | None:
 
     ## How to fix it
 
-    Pad the tile (`[32][33]` instead of `[32][32]`) for 32-bit column access; XOR-swizzle for
-    ldmatrix and 128-bit access; aggregate atomics in the warp before they reach shared memory.
+    Pad the tile (`float tile[32][33]` instead of `[32][32]`) for 32-bit column access. Accesses of
+    64 and 128 bits (`LDS.128`, ldmatrix) have to stay aligned: pad rows by one whole element of the
+    access (`float4 tile[32][33]`), or swizzle by whole vectors (XOR the vector's index with the
+    row). Aggregate atomics in the warp before they reach shared memory.
 
     ## Known problems
 
@@ -145,5 +150,17 @@ def _confidence(kernel: Kernel) -> Confidence:
 
 def _advice(kernel: Kernel) -> tuple[str, ...]:
     special = ADVICE.get(_class(kernel))
-    swizzle = "Or XOR the column index with the row: `tile[r][c ^ r]` needs no extra memory."
-    return (special, PADDING) if special else (PADDING, swizzle)
+    size = sharedmem.access_bytes(kernel)
+    padding, swizzle = _of_vectors(size) if size in VECTORS else (PADDING, SWIZZLE)
+    return (special, padding) if special else (padding, swizzle)
+
+
+def _of_vectors(size: int) -> tuple[str, str]:
+    """Return the advice that leaves wide accesses aligned (``size`` in bytes)."""
+    kind, across = VECTORS[size]
+    return (
+        f"Pad each row by one whole element of the access ({size} bytes), so that {8 * size}-bit accesses "
+        f"stay aligned, e.g. `__shared__ {kind} tile[32][33]`.",
+        f"Or swizzle by whole vectors: XOR the vector's index with the row, "
+        f"`{kind} v = tile[r][i ^ (r % {across})]`, which needs no extra memory.",
+    )

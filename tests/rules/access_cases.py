@@ -184,6 +184,17 @@ def shared_row(sass: str, actual: float, ideal: float) -> Instruction:
     return replace(row(sass, 16, file="/src/tile.cu", line=9), values=wavefronts(actual, ideal))
 
 
+def wide(sass: str, holds: str, lacks: str) -> Case:
+    rows = (shared_row(sass, 320.0, 80.0),)
+    return Case(
+        "shared-bank-conflicts",
+        sass,
+        kernel({L1: 90.0}, wavefronts(320.0, 80.0), instructions=rows),
+        holds=holds,
+        lacks=lacks,
+    )
+
+
 COLUMN = wavefronts(320.0, 10.0)
 CONFLICTS = (
     Case(
@@ -246,6 +257,15 @@ CONFLICTS = (
         ),
         confidence="low",
     ),
+    wide("LDS R0, [R1]", "`__shared__ float tile[32][33]`", "float4"),
+    wide("LDS R2, [R1]", "`tile[r][c ^ r]`", "whole"),
+    wide("LDS.64 R0, [R1]", "(8 bytes), so that 64-bit", "float tile"),
+    wide("LDS.64 R2, [R1]", "tile[r][i ^ (r % 16)]", "c ^ r"),
+    wide("STS.128 [R1], R0", "`__shared__ float4 tile[32][33]`", "float tile"),
+    wide("STS.128 [R1], R4", "tile[r][i ^ (r % 8)]", "c ^ r"),
+    wide("LDSM.16.M88.4 R0, [R1]", "(16 bytes), so that 128-bit", "float tile"),
+    wide("STSM.16.M88.4 [R1], R0", "(16 bytes), so that 128-bit", "float tile"),
+    wide("LDGSTS.E.BYPASS.128 [R1], [R2]", "`__shared__ float4 tile[32][33]`", "float tile"),
 )
 
 CASES = (*UNCOALESCED, *LOCAL, *CONFLICTS)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import pytest
+
 from kprof.model import Instruction
-from kprof.sharedmem import accesses, excess, shared_memory, ways
+from kprof.sharedmem import access_bytes, accesses, excess, shared_memory, ways
 from tests.kernels import WAVEFRONTS, WAVEFRONTS_IDEAL, kernel, row
 
 
@@ -56,3 +58,29 @@ def test_ways_are_unknown_without_an_ideal() -> None:
     (only,) = accesses(kernel(instructions=(access("ATOMS R1", 0, 5.0, None),)))
     assert ways(only) is None
     assert excess(only) == 5.0
+
+
+@pytest.mark.parametrize(
+    ("sass", "size"),
+    [
+        ("@P0 LDS.U.128 R4, [R1];", 16),
+        ("LDGSTS.E.BYPASS.LTC128B.64 [R1], desc[UR4][R2.64]", 8),
+        ("LDGSTS.E.LTC128B [R1], desc[UR4][R2.64]", 4),
+        ("LDSM.16.M88.4 R4, [R1]", 16),
+        ("LDS.U16 R4, [R1]", 4),
+        ("", 4),
+    ],
+)
+def test_a_thread_moves_what_the_text_says(sass: str, size: int) -> None:
+    assert access_bytes(kernel(instructions=(access(sass, 0, 40.0, 10.0),))) == size
+
+
+def test_the_width_is_that_of_most_of_the_excess() -> None:
+    rows = (
+        access("LDS R4, [R1]", 0, 300.0, 280.0),
+        access("LDS.128 R4, [R1]", 16, 45.0, 30.0),
+        access("LDS.128 R4, [R1]", 32, 45.0, 30.0),
+        access("STS.64 [R1], R4", 48, 25.0, 0.0),
+    )
+    assert access_bytes(kernel(instructions=rows)) == 16
+    assert access_bytes(kernel()) == 4
