@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from kprof.model import Finding, KernelReport, Place, Report
+from kprof.model import Finding, KernelReport, Report, Spot
 from kprof.names import short
+from kprof.own_code import own
 from kprof.units import quantity
 from kprof.version import __version__
 from kprof.words import gain
@@ -107,17 +108,18 @@ def _result(
 
 
 def _location(report: Report, finding: Finding) -> dict[str, Any]:
-    place = _first_line(finding)
-    file = place.file if place and place.file else report.source.path
+    spot = _first_line(finding)
+    file = spot.file if spot else report.source.path
     physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(file)}}
-    if place is not None:
-        physical["region"] = {"startLine": place.line}
+    if spot is not None:
+        physical["region"] = {"startLine": spot.line}
     return {"physicalLocation": physical}
 
 
-def _first_line(finding: Finding) -> Place | None:
-    placed = (place for place in finding.source if place.file and (place.line or 0) > 0)
-    return next(placed, None)
+def _first_line(finding: Finding) -> Spot | None:
+    """Return the line the headline names: one that can be changed, not a line of CUDA's headers."""
+    spots = (own(place) for place in finding.source)
+    return next((spot for spot in spots if spot and spot.line > 0), None)
 
 
 def _relative(file: str) -> str:
@@ -145,10 +147,10 @@ def _message(kernel: KernelReport | None, finding: Finding) -> str:
 
 
 def _command(kernel: KernelReport | None, finding: Finding) -> str:
-    place = _first_line(finding)
+    spot = _first_line(finding)
     properties = {"title": f"kprof: {finding.rule}"}
-    if place is not None and place.file:
-        properties = {"file": _relative(place.file), "line": str(place.line)} | properties
+    if spot is not None:
+        properties = {"file": _relative(spot.file), "line": str(spot.line)} | properties
     return workflow_command(_COMMANDS[finding.severity], _message(kernel, finding), **properties)
 
 

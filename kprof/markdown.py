@@ -8,6 +8,7 @@ from pathlib import Path
 
 from kprof.model import Finding, KernelReport, Report
 from kprof.names import printable, short
+from kprof.own_code import named
 from kprof.ranking import Group, ranked
 from kprof.survey_text import NOT_IN_DEPTH, Rest, cut_off, program, rests, timing
 from kprof.units import UNKNOWN, count, percent, quantity, share, si
@@ -132,7 +133,7 @@ def _finding(finding: Finding) -> Iterator[str]:
     for item in finding.evidence:
         yield f"  - `{item.metric}`: {quantity(item.value, item.unit)}"
     for place in finding.source[:3]:
-        if place.file and place.line:
-            yield f"  - at {escaped(place.file)}:{place.line}, {share(place.share)} of the total"
+        if name := named(place, path=True):
+            yield f"  - at {escaped(name)}, {share(place.share)} of the total"
     for advice in finding.advice:
         yield f"  - Fix: {escaped(advice)}"

@@ -28,17 +28,22 @@ def own(place: Place) -> Spot | None:
     return next((spot for spot in around if not _TOOLKIT.search(spot.file)), here)
 
 
-def named(place: Place) -> str:
+def named(place: Place, *, path: bool = False) -> str:
     """Name a place by file and line, the line that can be changed first: ``a.cu:3 (mma.hpp:634)``.
 
     Empty without line information.
+
+    Args:
+        place: what is named.
+        path: give the line that can be changed with its file's whole path.
     """
     spot = own(place)
     if spot is None:
         return ""
     inner = f"{_short(str(place.file))}:{place.line}"
     outer = f"{_short(spot.file)}:{spot.line}"
-    return outer if outer == inner else f"{outer} ({inner})"
+    shown = f"{spot.file}:{spot.line}" if path else outer
+    return shown if outer == inner else f"{shown} ({inner})"
 
 
 def _short(file: str) -> str:

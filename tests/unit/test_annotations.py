@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from kprof.annotations import github, sarif
-from kprof.model import Finding, KernelReport, Place, Report
+from kprof.model import Finding, KernelReport, Place, Report, Spot
 from tests.report_fixture import WHOLE
 
 DOCS = {"shared-bank-conflicts": "## What it detects\nConflicts in the banks.\n"}
@@ -66,6 +66,21 @@ def test_paths_below_the_working_directory_are_relative(
     uri = run_of(placed)["results"][0]["locations"][0]["physicalLocation"]["artifactLocation"]
     assert uri == {"uri": "src%20dir/k.cu"}
     assert "file=src dir/k.cu,line=7" in github([placed])
+
+
+def test_a_line_of_a_cuda_header_is_shown_where_it_is_called(
+    report: Report, transpose: KernelReport, conflicts: Finding
+) -> None:
+    header = Spot("/usr/local/cuda/targets/x86_64-linux/include/device_atomic_functions.hpp", 112)
+    inlined = Place(header.file, 112, "ATOMG", 16, 1.0, (header, Spot("/src/hist.cu", 11)))
+    kernels = (replace(transpose, findings=(replace(conflicts, source=(inlined,)),)),)
+    placed = replace(report, kernels=kernels)
+    (result,) = run_of(placed)["results"]
+    assert result["locations"][0]["physicalLocation"] == {
+        "artifactLocation": {"uri": "file:///src/hist.cu"},
+        "region": {"startLine": 11},
+    }
+    assert github([placed]).startswith("::warning file=/src/hist.cu,line=11,")
 
 
 def test_findings_that_span_kernels_are_there_too(report: Report, conflicts: Finding) -> None:

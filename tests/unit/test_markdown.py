@@ -3,7 +3,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kprof.markdown import TIMED_ROWS, escaped, markdown
-from kprof.model import KernelReport, Report
+from kprof.model import Finding, KernelReport, Place, Report, Spot
 from tests.report_fixture import WHOLE, surveyed
 
 
@@ -25,6 +25,16 @@ def test_no_name_breaks_the_table_or_brings_html(report: Report, transpose: Kern
     row = next(line for line in text.splitlines() if "| 0 |" in line)
     assert row.replace("\\|", "").count("|") == 8
     assert "<img" not in text.replace("\\<", "")
+
+
+def test_a_line_of_a_cuda_header_follows_the_line_that_calls_it(
+    report: Report, transpose: KernelReport, conflicts: Finding
+) -> None:
+    header = Spot("/usr/local/cuda/include/mma.hpp", 634)
+    inlined = Place(header.file, 634, "LDS R0", 16, 0.5, (header, Spot("/src/tile.cu", 3)))
+    kernels = (replace(transpose, findings=(replace(conflicts, source=(inlined,)),)),)
+    text = markdown([replace(report, kernels=kernels)])
+    assert "  - at /src/tile.cu:3 \\(mma.hpp:634\\), 50.0 % of the total\n" in text
 
 
 def test_escaping_keeps_one_line() -> None:
