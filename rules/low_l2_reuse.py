@@ -7,7 +7,7 @@ from kprof import metrics as m
 from kprof.evidence import OWN, busy, derived, measured, places
 from kprof.limiter import BUSY_PCT, limiter
 from kprof.metrics import accesses
-from kprof.model import Finding, Instruction, Kernel
+from kprof.model import Confidence, Evidence, Finding, Instruction, Kernel
 from kprof.rule import rule
 
 # kprof's own, all unsourced.
@@ -55,7 +55,9 @@ def low_l2_reuse(kernel: Kernel) -> Finding | None:
     neither are those that thrash so completely that nothing hits. A matrix-vector product whose
     vector L2 delivers looks like a candidate: compare the traffic with the size of the data, as the
     finding says. Kernels that write about as much as they read (stencils, copies, transposes) are
-    left out, and so is traffic below twice the size of L2: ncu starts with a cold cache.
+    left out, and so is traffic below twice the size of L2: ncu starts with a cold cache. Where more
+    is read from device memory than the SMs asked for, L2 also fetched what nobody wanted, and
+    only part of the traffic is eviction: low confidence there.
 
     ## References
 
@@ -79,20 +81,21 @@ def low_l2_reuse(kernel: Kernel) -> Finding | None:
     speedup = estimate.gain(kernel, 1.0 - (1.0 - GOOD_HITS) * delivered / fetched, {"dram"})
     if not estimate.is_worth_it(speedup):
         return None
+    share = fetched / delivered
     return Finding(
         rule="low-l2-reuse",
         severity=estimate.severity(speedup),
-        confidence="medium",
+        confidence=_confidence(share),
         headline=f"Data is evicted from L2 before it is wanted again: device memory delivers "
-        f"{_of_reads(fetched / delivered)}",
+        f"{_of_reads(share)}",
         detail=f"{100 * reread:.0f} % of the reads find what was read before, so data is re-read; "
-        f"the {traffic / 1e9:.2f} GB moved are {traffic / size:.0f} times what L2 holds.",
+        f"the {traffic / 1e9:.2f} GB moved are {traffic / size:.0f} times what L2 holds."
+        f"{_beyond(share)}",
         estimated_speedup=speedup,
         resource="dram",
         evidence=(
             busy(top),
-            derived("device memory's share of reads", 100.0 * fetched / delivered, "%",
-                    100.0 * FETCHED_SHARE, OWN),
+            _fetched(share),
             derived("reads that hit in L2", 100.0 * reread, "%", 100.0 * REREAD_SHARE, OWN),
             *measured(kernel, m.L2_HIT),
             *measured(kernel, m.DRAM_BYTES),
@@ -115,6 +118,26 @@ def _of_reads(share: float) -> str:
     if share > 1.0:
         return f"{share:.1f} times what the SMs read"
     return f"{100 * share:.0f} % of what the SMs read"
+
+
+def _fetched(share: float) -> Evidence:
+    # What exceeds the whole is no share of it.
+    if share > 1.0:
+        name = "device memory reads over reads of the SMs"
+        return derived(name, share, "time", FETCHED_SHARE, OWN)
+    name = "device memory's share of reads"
+    return derived(name, 100.0 * share, "%", 100.0 * FETCHED_SHARE, OWN)
+
+
+def _confidence(share: float) -> Confidence:
+    """Lower where L2 fetches what nobody asked for: eviction does not explain that part."""
+    return "low" if share > 1.0 else "medium"
+
+
+def _beyond(share: float) -> str:
+    if share <= 1.0:
+        return ""
+    return " L2 fetches more than the SMs ask for, so eviction is not all that makes this traffic."
 
 
 def _stored_bytes(kernel: Kernel, delivered: float) -> float:

@@ -134,16 +134,21 @@ def moved(sass: str, megabytes: float) -> Instruction:
 
 
 def reuse(title: str, metrics: dict[str, float], *rows: Instruction, expected: str = FIRES,
-          says: str = "", **units: float) -> Case:  # fmt: skip
+          says: str = "", confidence: str = "medium", holds: str = "", lacks: str = "",
+          **units: float) -> Case:  # fmt: skip
     busy = {DRAM: 90.0} | {{"l2": L2, "dram": DRAM}[name]: pct for name, pct in units.items()}
     return Case(
-        "low-l2-reuse", title, kernel(busy, metrics, instructions=rows), expected, says, "medium"
-    )
+        "low-l2-reuse", title, kernel(busy, metrics, instructions=rows), expected, says, confidence,
+        holds, lacks,
+    )  # fmt: skip
 
 
 REUSE = (
     reuse("most is fetched again", traffic(), expected="high", says="delivers 90 % of what"),
-    reuse("more is fetched than is read", traffic(dram=1600.0), says="1.6 times what the SMs read"),
+    reuse("more is fetched than is read", traffic(dram=1600.0), says="1.6 times what the SMs read",
+          confidence="low", holds="L2 fetches more than the SMs ask for"),
+    reuse("as much is fetched as is read", traffic(dram=1000.0), says="delivers 100 % of what",
+          lacks="L2 fetches more"),
     reuse("60 % busy", traffic(), dram=60.0),
     reuse("59.99 % busy", traffic(), expected=SILENT, dram=59.99),
     reuse("L2 is the limit", traffic(), expected=SILENT, l2=95.0),

@@ -14,6 +14,7 @@ from kprof import metrics as m
 from kprof.model import Finding, Kernel, Launch
 from kprof.quantity import Quantity
 from kprof.rule import Rule, registry
+from kprof.units import quantity
 from tests.rules.case import FIRES, SILENT, Case
 
 RULES = {item.name: item for item in registry()}
@@ -108,7 +109,17 @@ def test_a_finding_is_complete(case: Case) -> None:
     assert all(item.threshold_source for item in found.evidence if item.threshold is not None)
     assert all(math.isfinite(item.value) for item in found.evidence)
     assert all(0.0 < place.share <= 1.0 for place in found.source)
+    shares = [item for item in found.evidence if item.unit == "%" and "share" in item.metric]
+    assert all(item.value <= 100.0 for item in shares)  # more than the whole is no share
     assert _is_range(found)
+
+
+def test_more_than_the_sms_read_is_told_in_times() -> None:
+    case = next(case for case in FIRING if case.title == "more is fetched than is read")
+    found = RULES[case.rule].check(case.kernel)
+    assert found is not None
+    (told,) = (item for item in found.evidence if "reads of the SMs" in item.metric)
+    assert quantity(told.value, told.unit) == "1.60 times"
 
 
 def _is_range(found: Finding) -> bool:
