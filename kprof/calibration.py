@@ -28,6 +28,13 @@ BELOW, ABOVE = 0.8, 1.25
 _ENDINGS = (".ncu-rep", ".ncu-rep.xz", ".ncu-rep.gz")
 # Where one launch of the fix does the work of several: so many.
 _LAUNCHES = {"launch-overhead-bound": 1024}
+# Why a pair came out otherwise, where it is known.
+_WHY = {
+    "achieved-occupancy-gap": "the fix also has more loads in flight",
+    "launch-overhead-bound": "the work of a launch is less than its start shows",
+    "unfused-multiply-add": "the fix waits for constants, which kprof names there",
+    "workload-imbalance": "its time depends on where the long blocks land",
+}
 # Pairs that are not called bad and good.
 _NAMED = {"shared-bank-conflicts": ("transpose/unpadded", "transpose/padded")}
 
@@ -256,7 +263,9 @@ def _range(pair: Pair) -> str:
 def _verdict(pair: Pair) -> str:
     if pair.missing:
         return f"not recorded: {', '.join(name.rpartition('/')[2] for name in pair.missing)}"
-    return {True: "yes", False: "no", None: "not judged"}[pair.within]
+    why = _WHY.get(pair.rule)
+    no = f"no: {why}" if why else "no"
+    return {True: "yes", False: no, None: "not judged"}[pair.within]
 
 
 def _round(value: float) -> float:

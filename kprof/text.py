@@ -18,7 +18,7 @@ from kprof.ranking import Group, gpu_time, ranked
 from kprof.survey_text import NOT_IN_DEPTH, cut_off, program, rests
 from kprof.terminal import NARROWEST, drawn
 from kprof.units import UNKNOWN, count, percent, share, si
-from kprof.words import bound_label, limit
+from kprof.words import bound_label, has_foreign_duration, limit
 
 ROWS = 10
 DISCUSSED = 5
@@ -60,7 +60,7 @@ def _parts(report: Report, width: int, verbose: int) -> Iterator[RenderableType]
         yield Text(_undiscussed(len(telling) - len(discussed)), style="dim")
     if silent:
         yield Text("")
-        yield Text(_unknown(silent, sum(len(group.members) for group in deep)))
+        yield Text(_unknown(silent, deep))
     for finding in report.findings:
         yield Text("")
         yield headline(finding)
@@ -178,9 +178,16 @@ def _is_silent(group: Group) -> bool:
     return kernel.bound == "unknown" and not kernel.findings and not kernel.clear
 
 
-def _unknown(groups: Sequence[Group], kernels: int) -> str:
-    launches = sum(len(group.members) for group in groups)
-    which = "each kernel" if launches == kernels else f"{launches:,} of {kernels:,} kernels"
+def _unknown(silent: Sequence[Group], deep: Sequence[Group]) -> str:
+    launches, kernels = (sum(len(group.members) for group in part) for part in (silent, deep))
+    others = any(group.kernel.bound == "unknown" and group not in silent for group in deep)
+    which = f"{launches:,} of {kernels:,} kernels"
+    if others:  # told before
+        which = f"{count(launches, 'more kernel')} of {kernels:,}"
+    elif launches == kernels:
+        which = "each kernel"
+    if all(has_foreign_duration(group.kernel) for group in silent):
+        return f"What limits {which} is unknown: the time measured is not their own."
     return (
         f"What limits {which} is unknown: the report lacks the counters that would tell, and no "
         "rule had its data. kprof profile collects them."

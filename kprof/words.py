@@ -183,12 +183,20 @@ def gain(estimate: Speedup) -> str:
     return f"{times} as fast, estimated"
 
 
+def has_foreign_duration(kernel: KernelReport) -> bool:
+    """Say whether no verdict is drawn because the duration is not the kernel's own (gate Q10)."""
+    return any(note.check == "inflated-duration" for note in kernel.quality)
+
+
 def verdict(kernel: KernelReport) -> str:
     """Say in one sentence what limits the kernel, without advice."""
     if limit(kernel) == "unprofiled":
         return "Not profiled in depth: only its duration is known."
     if kernel.bound == "unknown":
-        return "What limits this kernel is unknown: the report lacks the counters that would tell."
+        why = "the report lacks the counters that would tell"
+        if has_foreign_duration(kernel):
+            why = "the time measured is not its own"
+        return f"What limits this kernel is unknown: {why}."
     if kernel.bound in _BUSY:
         tail = f", at {percent(kernel.limiter.pct)} of its peak" if kernel.limiter else ""
         return f"{_BUSY[kernel.bound]} is the limit{tail}."

@@ -9,6 +9,7 @@ from kprof.evidence import busy, measured
 from kprof.limiter import BUSY_PCT, limiter
 from kprof.model import Finding, Kernel
 from kprof.rule import rule
+from kprof.sass.products import OF_TWO_FACTORS, two_factor_share
 
 PIPES = {
     "fp32": "the FP32 (FMA) pipe",
@@ -17,6 +18,7 @@ PIPES = {
     "int": "the integer pipe",
     "xu": "the special-function unit (XU)",
 }
+FUSED = "FFMA"
 ADVICE = {
     "fp32": (
         "If FP16, BF16 or TF32 accuracy is enough and the work is a matrix product, use the tensor cores.",
@@ -77,5 +79,12 @@ def compute_bound(kernel: Kernel) -> Finding | None:
         evidence=(busy(top), *measured(kernel, m.ISSUE_PCT), *measured(kernel, m.DRAM_PCT)),
         refuted_by="another unit above this pipe in the utilisation list",
         source=executed(kernel, ARITHMETIC[top.resource]),
-        advice=ADVICE[top.resource],
+        advice=_advice(kernel, top.resource),
     )
+
+
+def _advice(kernel: Kernel, resource: str) -> tuple[str, ...]:
+    """Return the advice for a pipe, without tensor cores where sums or numbers are multiplied."""
+    advice = ADVICE[resource]
+    factors = two_factor_share(kernel.instructions, FUSED) if resource == "fp32" else None
+    return advice[1:] if factors is not None and factors < OF_TWO_FACTORS else advice

@@ -7,6 +7,7 @@ from kprof import metrics as m
 from kprof.attribution import traffic
 from kprof.evidence import busy, derived, measured
 from kprof.limiter import BUSY_PCT, limiter
+from kprof.metrics import accesses
 from kprof.model import Evidence, Finding, Kernel
 from kprof.roofline import ceilings
 from kprof.rule import rule
@@ -67,7 +68,7 @@ def dram_bandwidth_bound(kernel: Kernel) -> Finding | None:
         refuted_by="another unit above device memory in the utilisation list, or no change in time "
         "when the kernel is given half the data",
         source=traffic(kernel),
-        advice=_AT_ROOF if at_roof else _BELOW,
+        advice=_AT_ROOF if at_roof else _below(kernel),
     )
 
 
@@ -76,10 +77,16 @@ _AT_ROOF = (
     "Use a narrower type (FP16, BF16, FP8, INT8) for what is read and written.",
     "If data is read more than once, tile it so that the second read hits L2 or shared memory.",
 )
-_BELOW = (
-    "Keep more bytes in flight: load 128 bits per thread (float4), or several elements per thread before using the first.",
-    "Then the advice for kernels at the roof applies: fewer bytes (fusion, narrower types, reuse).",
+_WIDER = "load 128 bits per thread (float4), or several elements per thread before using the first."
+_MORE = "several loads per thread before using the first: they are 128 bits wide already."
+_THEN = (
+    "Then the advice for kernels at the roof applies: fewer bytes (fusion, narrower types, reuse)."
 )
+
+
+def _below(kernel: Kernel) -> tuple[str, ...]:
+    how = _MORE if accesses.loads_are_wide(kernel.opcodes_full) else _WIDER
+    return f"Keep more bytes in flight: {how}", _THEN
 
 
 def _detail(at_roof: bool) -> str:

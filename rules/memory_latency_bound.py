@@ -6,6 +6,7 @@ from kprof import estimate
 from kprof import metrics as m
 from kprof.evidence import busy, derived, measured, places
 from kprof.limiter import BUSY_PCT, is_too_small, limiter
+from kprof.metrics import accesses
 from kprof.model import Finding, Kernel, Speedup
 from kprof.producer import LONG, told, waits
 from kprof.rule import rule
@@ -87,7 +88,8 @@ def _speedup(kernel: Kernel, pct: float, share: float) -> Speedup:
 def _advice(kernel: Kernel) -> tuple[str, ...]:
     achieved = m.ACHIEVED_OCCUPANCY.read(kernel.metrics)
     more = [
-        "Issue several independent loads before using the first: unroll the loop, process 2-8 elements per thread, load 128 bits at once.",
+        "Issue several independent loads before using the first: unroll the loop, process 2-8 elements per thread"
+        + ("." if accesses.loads_are_wide(kernel.opcodes_full) else ", load 128 bits at once."),
         "Fetch the next tile while computing on this one (cp.async, TMA, or plain register double buffering).",
         "Break chains of dependent loads (pointer chasing, index lookups): store what is needed together, or prefetch.",
     ]

@@ -30,13 +30,16 @@ def occupancy_limited_by_shared_memory(kernel: Kernel) -> Finding | None:
     ## Known problems
 
     A grid of less than one wave, or one that reaches less than 60 % of the occupancy it is
-    allowed, cannot use more room and is not judged. If other limits tie, reducing shared memory alone changes nothing: they are all named.
+    allowed, cannot use more room and is not judged. Where the kernel declares no shared memory, what
+    the driver keeps for itself is the limit, and nothing is said. If other limits tie, reducing shared memory alone changes nothing: they are all named.
 
     ## References
 
     80 %: NVIDIA rule TheoreticalOccupancy; fewer than one eligible warp: IssueSlotUtilization;
     30 % waiting: CPIStall (ncu 2025.3). The combination is kprof's own.
     """
+    if _declares_none(kernel):
+        return None
     return limited_by(
         kernel,
         "shared_memory",
@@ -48,3 +51,11 @@ def occupancy_limited_by_shared_memory(kernel: Kernel) -> Finding | None:
             "Raise the shared-memory carve-out (cudaFuncAttributePreferredSharedMemoryCarveout) if L1 does not need the space.",
         ),
     )
+
+
+def _declares_none(kernel: Kernel) -> bool:
+    """Say whether all shared memory of a block is the driver's own."""
+    launch = kernel.launch
+    if launch is None:
+        return False
+    return launch.shared_static_bytes == 0 and launch.shared_dynamic_bytes == 0

@@ -12,7 +12,7 @@ from kprof.model import Finding, Kernel
 from kprof.quantity import Quantity
 from kprof.roofline import FLOP_PER_FMA, HALVES, ceilings
 from kprof.rule import rule
-from kprof.sass.products import two_factor_share
+from kprof.sass.products import OF_TWO_FACTORS, two_factor_share
 
 IDLE_PCT = 1.0  # of the tensor pipe. kprof's own, unsourced.
 # A product of matrices is nothing but multiply-adds. Other kernels with tiles in shared memory
@@ -21,10 +21,6 @@ FUSED = 0.9
 # Wavefronts from shared memory per multiply-add of a warp: a register tile of 8 x 8 needs 0.06 to
 # 0.25, one of 1 x 1 two. Less is arithmetic on registers, more is no product. kprof's own, unsourced.
 FED = (0.02, 4.0)
-# Of the multiply-adds, those of two values that the kernel has loaded or computed: neither a number in
-# the code nor the sum itself, as in a recurrence. 98 % in products of matrices, at most 62 % in other
-# kernels recorded on an H200. kprof's own.
-OF_TWO_FACTORS = 0.75
 WORTH = 1.3  # times as fast at the tensor roof, or it is no advice. kprof's own, unsourced.
 
 

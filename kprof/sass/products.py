@@ -7,6 +7,10 @@ from collections.abc import Iterable
 from kprof.model import Instruction
 from kprof.sass.operands import Parsed, parse
 
+# From this share on the work is a product of matrices: 98 % of the multiply-adds in those, at most 62 %
+# in other kernels recorded on an H200 multiply two values that the kernel has loaded or computed, and
+# neither a number in the code nor the sum itself. kprof's own.
+OF_TWO_FACTORS = 0.75
 _EXECUTED = "inst_executed"
 _FUSED = 4  # operands: result, two factors, addend
 _NO_VALUE = "RZ"

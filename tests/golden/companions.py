@@ -24,7 +24,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "occupancy-limited-by-block-size-bad": {
         "memory-latency-bound": _WAITS,
-        "occupancy-limited-by-shared-memory": "every block takes 1 KB of it for the system: a tie",
     },
     "occupancy-limited-by-registers-bad": {"memory-latency-bound": _WAITS},
     "occupancy-limited-by-shared-memory-bad": {"memory-latency-bound": _WAITS},

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kprof.model import Launch
+from dataclasses import replace
+
+from kprof.model import Kernel, Launch
 from tests.kernels import (
     ALU,
     DRAM,
@@ -19,6 +21,7 @@ from tests.kernels import (
     WAVEFRONTS_IDEAL,
     XU,
     kernel,
+    row,
     sampled,
 )
 from tests.rules.case import FIRES, SILENT, Case
@@ -39,6 +42,19 @@ GROUP = {"HGMMA.64x128x16.F32": 1.0}
 
 DRAM_BOUND = (
     Case("dram-bandwidth-bound", "60 %", kernel({DRAM: 60.0}), "medium", "60 % busy"),
+    Case(
+        "dram-bandwidth-bound",
+        "narrow loads",
+        kernel({DRAM: 60.0}, opcodes_full={"LDG.E": 5.0, "LDG.E.128.CONSTANT": 5.0}),
+        holds="load 128 bits per thread",
+    ),
+    Case(
+        "dram-bandwidth-bound",
+        "wide loads",
+        kernel({DRAM: 60.0}, opcodes_full={"LDG.E": 4.0, "LDG.E.128.CONSTANT": 5.0}),
+        holds="they are 128 bits wide already",
+        lacks="float4",
+    ),
     Case("dram-bandwidth-bound", "59.99 %", kernel({DRAM: 59.99}), SILENT),
     Case("dram-bandwidth-bound", "near its roof", kernel({DRAM: 79.99}), "low"),
     Case("dram-bandwidth-bound", "at its roof", kernel({DRAM: 80.0}), "info"),
@@ -131,8 +147,30 @@ SHARED_BOUND = (
         SILENT,
     ),
 )
+
+
+def multiplying(factor: str) -> Kernel:
+    """Make a kernel of multiply-adds with this second factor."""
+    fused = replace(row(f"FFMA R3, R5, {factor}, R3"), values={"inst_executed": 100.0})
+    return kernel({FMA: 60.0}, instructions=(fused,))
+
+
 COMPUTE_BOUND = (
     Case("compute-bound", "60 %", kernel({FMA: 60.0}), "medium", "the FP32 (FMA) pipe is 60 %"),
+    Case(
+        "compute-bound",
+        "may be a product of matrices",
+        kernel({FMA: 60.0}),
+        holds="use the tensor cores",
+    ),
+    Case(
+        "compute-bound",
+        "multiplies numbers",
+        multiplying("0.9375"),
+        holds="Remove arithmetic",
+        lacks="tensor cores",
+    ),
+    Case("compute-bound", "multiplies values", multiplying("R7"), holds="use the tensor cores"),
     Case("compute-bound", "59.99 %", kernel({FMA: 59.99}), SILENT),
     Case("compute-bound", "near its roof", kernel({FMA: 89.99}), "medium"),
     Case("compute-bound", "at its roof", kernel({FMA: 90.0}), "info"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from kprof.model import Launch
 from tests.kernels import (
     DRAM,
     ELIGIBLE,
@@ -155,11 +158,27 @@ def _occupancy(rule: str, metrics: dict[str, float]) -> tuple[Case, ...]:
     )
 
 
+def declaring(shared_bytes: int) -> Launch:
+    """Make a launch whose blocks declare this much shared memory."""
+    return replace(block_of(256), shared_static_bytes=shared_bytes, shared_dynamic_bytes=0)
+
+
 OCCUPANCY = (
     *_occupancy("occupancy-limited-by-registers", BY_REGISTERS),
     *_occupancy("occupancy-limited-by-shared-memory", BY_SHARED),
     Case(
         "occupancy-limited-by-registers", "shared memory limits", kernel(metrics=BY_SHARED), SILENT
+    ),
+    Case(
+        "occupancy-limited-by-shared-memory",
+        "the driver's own is all there is",
+        kernel(metrics=BY_SHARED, launch=declaring(0)),
+        SILENT,
+    ),
+    Case(
+        "occupancy-limited-by-shared-memory",
+        "some is declared",
+        kernel(metrics=BY_SHARED, launch=declaring(4)),
     ),
     Case(
         "occupancy-limited-by-shared-memory",

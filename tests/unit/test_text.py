@@ -54,6 +54,26 @@ def test_what_nobody_knows_is_said_once_for_all(report: Report, unmeasured: Kern
     assert every.count("nothing is known to be wrong or right") == 8
 
 
+def test_the_rest_of_what_nobody_knows_is_counted_as_the_rest(
+    report: Report, unmeasured: KernelReport
+) -> None:
+    told = replace(unmeasured, clear=("a",))
+    rest = replace(unmeasured, index=2, demangled="k2")
+    text = summary(replace(report, kernels=(told, rest)), width=200)
+    assert "What limits 1 more kernel of 2 is unknown" in text
+
+
+def test_a_time_that_is_not_the_kernels_is_the_reason(
+    report: Report, unmeasured: KernelReport
+) -> None:
+    doubt = QualityNote("inflated-duration", "the busiest SM was hardly active")
+    foreign = replace(unmeasured, quality=(doubt,))
+    text = summary(replace(report, kernels=(foreign,)), width=200)
+    assert "What limits each kernel is unknown: the time measured is not their own." in text
+    alone = summary(replace(report, kernels=(replace(foreign, clear=("a",)),)), width=200)
+    assert "unknown: the time measured is not its own." in alone
+
+
 def test_no_finding_counts_what_could_not_be_evaluated(
     report: Report, transpose: KernelReport
 ) -> None:
