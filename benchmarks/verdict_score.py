@@ -31,7 +31,7 @@ ROOT = Path(__file__).resolve().parents[1]
 if str(ROOT) not in sys.path:  # started as a script, only its own folder is there
     sys.path.insert(0, str(ROOT))
 
-from benchmarks import naming  # noqa: E402
+from benchmarks import naming  # noqa: E402 - these need the path above
 from kprof.analysis import Analysis  # noqa: E402
 from kprof.reader.library import FAILED_RULE  # noqa: E402
 from kprof.reader.opinions import clean  # noqa: E402

@@ -28,13 +28,13 @@ def idle_share(kernel: Kernel) -> float | None:
     the mean from the maximum, times the share of the time the busiest SM was active. None when not
     measured; 0 where it is no longer than SMs are apart at the start.
     """
-    mean = m.SM_CYCLES_ACTIVE_AVG.read(kernel.metrics)
+    distance = idle_share_at_most(kernel)
     most = m.SM_CYCLES_ACTIVE_MAX.read(kernel.metrics)
     elapsed = m.SM_CYCLES_ELAPSED.read(kernel.metrics)
-    if mean is None or not most or not elapsed or not kernel.duration_s:
+    if distance is None or not most or not elapsed or not kernel.duration_s:
         return None
     # The two come from different passes and can differ by more than their distance.
-    share = max(1.0 - mean / most, 0.0) * min(most / elapsed, 1.0)
+    share = distance * min(most / elapsed, 1.0)
     return share if share * kernel.duration_s > SKEW_S else 0.0
 
 

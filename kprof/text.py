@@ -180,7 +180,7 @@ def _is_silent(group: Group) -> bool:
 
 def _unknown(silent: Sequence[Group], deep: Sequence[Group]) -> str:
     launches, kernels = (sum(len(group.members) for group in part) for part in (silent, deep))
-    others = any(group.kernel.bound == "unknown" and group not in silent for group in deep)
+    others = any(group.kernel.bound == "unknown" and not _is_silent(group) for group in deep)
     which = f"{launches:,} of {kernels:,} kernels"
     if others:  # told before
         which = f"{count(launches, 'more kernel')} of {kernels:,}"

@@ -106,6 +106,17 @@ def row(
     return Instruction(pc=pc, sass=sass, file=file, line=line, values=values)
 
 
+def at(
+    sass: str,
+    pc: int,
+    values: dict[str, float],
+    file: str | None = None,
+    line: int | None = None,
+) -> Instruction:
+    """Make an instruction with these counters."""
+    return Instruction(pc, sass, file, line, values)
+
+
 def block_of(*block: int, registers: int | None = None) -> Launch:
     """Make a launch with that block."""
     x, y, z = (*block, 1, 1)[:3]

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 
 from kprof.collect.command import RANGES, Options, communicates
+from kprof.collect.patterns import CUT, literal
 from kprof.collect.run import Collected
 from kprof.errors import NcuFailed
 from kprof.names import one_line
 
 _SLOW = "if it is only slow, give it more --kernel-timeout"
 _NAME = 60
-_CUT = "..."  # ncu's mark on a long name
-_SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")  # in ECMAScript's regular expressions
 
 
 def hang(collected: Collected, options: Options) -> NcuFailed | None:
@@ -45,7 +43,7 @@ def _waits(name: str, options: Options) -> str:
             "it waits for other GPUs, which ncu does not let run meanwhile: drop "
             f"--with-communication, or {together}"
         )
-    kernel = _SPECIAL.sub(r"\\\g<0>", name.removesuffix(_CUT))
+    kernel = literal(name.removesuffix(CUT))
     in_app = "try --as-in-app, " if options.replay_mode == "kernel" else ""
     return (
         "a kernel that waits for the CPU, for another kernel or for another GPU (NCCL, NVSHMEM) "

@@ -8,11 +8,11 @@ configuration (autotuning) are recognised by their order and left out.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from kprof.collect.patterns import CUT, literal
 from kprof.model import Dim3, Kernel, KernelReport, Survey
 
 # A search: this many configurations of one name, each launched several times in one go and never
@@ -21,8 +21,6 @@ _SEARCHED = 3
 _TRIED = 2
 _NOTABLE = 0.01  # share of the GPU time that a reader looks for, whatever it costs to measure
 _LONGEST = 64 << 10  # characters of a filter; Linux passes 128 KiB in one argument
-_CUT = "..."  # ncu's mark on a long name
-_SPECIAL = re.compile(r"[\\^$.|?*+()\[\]{}]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +143,7 @@ def select(
     """
     groups = sorted(_groups(kernels), key=lambda group: (-group.total_s, group.first))
     covering = _covering(groups, coverage)
-    wanted = [group.config for group in groups if group.config in covering][:top]
+    wanted = set([group.config for group in groups if group.config in covering][:top])
     return Selection(
         tuple(replace(group, selected=group.config in wanted) for group in groups), complete
     )
@@ -197,7 +195,7 @@ def function_names(groups: Iterable[Group]) -> Callable[[str], str]:
     def name_of(logged: str) -> str:
         if logged in names:
             return names[logged]
-        start = logged.removesuffix(_CUT)
+        start = logged.removesuffix(CUT)
         found = {name for mangled, name in names.items() if mangled.startswith(start)}
         return found.pop() if start != logged and len(found) == 1 else logged
 
@@ -210,7 +208,7 @@ def function_filter(groups: Iterable[Group]) -> str:
 
 
 def _any_of(names: Iterable[str]) -> str:
-    return "^(?:" + "|".join(_SPECIAL.sub(r"\\\g<0>", name) for name in names) + ")$"
+    return "^(?:" + "|".join(map(literal, names)) + ")$"
 
 
 def _groups(kernels: Sequence[Kernel]) -> list[Group]:

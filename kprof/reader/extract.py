@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from kprof.metrics import accesses, opcodes
 from kprof.model.profile import Kernel
@@ -83,7 +84,17 @@ class Extractor:
         return kernel, _listing(action, kernel, names) if self._instructions else None
 
     def _timed(self, index: int, action: Action, name: str) -> Kernel:
-        metrics, unusable = values.read(action, _TIMING)
+        return self._known(index, action, name, *values.read(action, _TIMING))
+
+    def _known(
+        self,
+        index: int,
+        action: Action,
+        name: str,
+        metrics: dict[str, float],
+        unusable: dict[str, str],
+    ) -> Kernel:
+        """Return which launch it is, and what was read of it."""
         workload = _WORKLOADS.get(action.workload_type(), "kernel")
         return Kernel(
             index=index,
@@ -109,25 +120,14 @@ class Extractor:
         by_warp = values.table(action, accesses.WARP_OPCODES)
         metrics |= accesses.totals(by_warp)
         metrics |= opcodes.totals(by_thread) | opcodes.atomics(by_thread)
-        workload = _WORKLOADS.get(action.workload_type(), "kernel")
-        device = self.devices.index(action)
-        return Kernel(
-            index=index,
-            name=name,
-            demangled=action.name(DEMANGLED) or name,
-            mangled=action.name(MANGLED) or "",
-            device=device,
-            workload=workload,
-            launch=launch(metrics) if workload == "kernel" else None,
-            nvtx=nvtx_ranges(action),
-            duration_s=_duration(metrics),
-            metrics=metrics,
-            unusable=unusable,
+        kernel = self._known(index, action, name, metrics, unusable)
+        return replace(
+            kernel,
             breakdowns=breakdowns,
             opcodes=values.table(action, _OPCODES),
             opcodes_full=by_warp,
             thread_opcodes=by_thread,
-            curves=self._curves_of(action, device, metrics),
+            curves=self._curves_of(action, kernel.device, metrics),
             opinions=opinions(action),
         )
 

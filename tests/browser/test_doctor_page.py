@@ -10,7 +10,7 @@ import pytest
 
 from kprof.doctor_html import render
 from tests.doctor_fixture import CLEAN, REPORT
-from tests.visiting import CHROMIUM, MEASURE, Visitor, chromium
+from tests.visiting import CHROMIUM, MEASURE, Visitor
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [
@@ -18,12 +18,6 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
 ]
 UNFOLD = "document.querySelectorAll('details').forEach(d => { d.open = true })"
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

@@ -11,19 +11,13 @@ import pytest
 
 from kprof.html import TABLE_ROWS, render
 from tests.report_fixture import BARE, PARTIAL, REPORT, WHOLE, many, surveyed
-from tests.visiting import CHROMIUM, MEASURE, Visitor, chromium
+from tests.visiting import CHROMIUM, MEASURE, Visitor
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [
     pytest.mark.browser,
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
 ]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

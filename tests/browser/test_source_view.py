@@ -12,7 +12,7 @@ import pytest
 from kprof.html import render
 from kprof.model import Report, SassLine
 from tests.source_fixture import LONG_REPORT, SOURCES
-from tests.visiting import CHROMIUM, MEASURE, Visitor, chromium
+from tests.visiting import CHROMIUM, MEASURE, Visitor
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 pytestmark = [
@@ -20,12 +20,6 @@ pytestmark = [
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium: apt-get install chromium"),
 ]
 FRAME_BUDGET_MS = 50  # a long task, <https://www.w3.org/TR/longtasks-1/>
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="module")

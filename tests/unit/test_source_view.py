@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from kprof import metrics as m
-from kprof.model import Code, Instruction, Kernel
+from kprof.model import Code, Kernel
 from kprof.source_view import (
     EXECUTED,
     LOCAL,
@@ -17,20 +17,10 @@ from kprof.source_view import (
     every_instruction,
     source_view,
 )
-from tests.kernels import kernel
+from tests.kernels import at, kernel
 
 WAIT = m.SAMPLED_STALL_NOT_ISSUED.format("wait")
 SCOREBOARD = m.SAMPLED_STALL_NOT_ISSUED.format("long_scoreboard")
-
-
-def at(
-    sass: str,
-    pc: int,
-    values: dict[str, float],
-    file: str | None = None,
-    line: int | None = None,
-) -> Instruction:
-    return Instruction(pc, sass, file, line, values)
 
 
 def two_files() -> Kernel:

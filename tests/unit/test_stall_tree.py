@@ -1,21 +1,11 @@
 from __future__ import annotations
 
 from kprof import metrics as m
-from kprof.model import Instruction, Kernel, StallTree
+from kprof.model import Kernel, StallTree
 from kprof.stall_tree import stall_tree
-from tests.kernels import kernel, sampled
+from tests.kernels import at, kernel, sampled
 
 SAMPLES = "smsp__pcsamp_sample_count"
-
-
-def at(
-    sass: str,
-    pc: int,
-    values: dict[str, float],
-    file: str | None = None,
-    line: int | None = None,
-) -> Instruction:
-    return Instruction(pc, sass, file, line, values)
 
 
 def every(**reasons: float) -> dict[str, float]:

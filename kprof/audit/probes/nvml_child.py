@@ -146,7 +146,7 @@ def _control_node() -> dict[str, Any]:
 
 def _library() -> str | None:
     try:
-        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:  # noqa: PTH123
+        with open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:  # noqa: PTH123 - pathlib is not loaded here
             paths = [line.split(None, 5)[-1].strip() for line in maps if "libnvidia-ml.so" in line]
     except OSError:
         return None

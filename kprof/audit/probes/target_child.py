@@ -131,7 +131,7 @@ def _folder_of(package: str) -> str | None:
 
 def _said_by(torch: Any) -> dict[str, Any]:
     return {
-        "path": os.path.dirname(torch.__file__),  # noqa: PTH120
+        "path": os.path.dirname(torch.__file__),  # noqa: PTH120 - pathlib is not loaded here
         "version": str(torch.__version__),
         "cuda": torch.version.cuda,
         "hip": getattr(torch.version, "hip", None),
@@ -158,7 +158,7 @@ def _compiled_cudnn(torch: Any) -> str | None:
 
 def _mapped() -> list[str]:
     try:
-        with open("/proc/self/maps") as file:  # noqa: PTH123
+        with open("/proc/self/maps") as file:  # noqa: PTH123 - pathlib is not loaded here
             return sorted(set(_CUDA_LIBRARY.findall(file.read())))
     except OSError:
         return []
