@@ -1,13 +1,17 @@
 // Shows: an array with a run-time index that is read now and then, in a kernel full of arithmetic
 // Expect: compute-bound
-// Arguments: [rounds = 16]
+// Arguments: [rounds = 64]
 //
-// The array lies in local memory, but L1 serves it and the arithmetic hides it: no rule may call it
-// the problem. local-memory-traffic has the two cases where it is one: indices and spills.
+// The array lies in local memory, because registers have no index, but L1 serves it and the
+// arithmetic hides it: no rule may call it the problem. local-memory-traffic has the two cases where
+// it is one: indices and spills.
 #include "../check.cuh"
 
 constexpr unsigned kThreads = 256;
-constexpr unsigned kEntries = 16;  // 128 KB for all threads of an SM: L1 holds them
+constexpr unsigned kBlocksPerSm = 2;  // 512 threads: four chains each keep the pipe full
+// 64 KB for all threads of an SM: L1 holds them. Of a shorter array the compiler makes registers and
+// a chain of comparisons instead: of 20 entries for sm_90, even of 32 for sm_75.
+constexpr unsigned kEntries = 32;
 constexpr unsigned kSteps = 256;  // multiply-adds per look-up
 constexpr unsigned kChains = 4;
 
@@ -22,7 +26,7 @@ __global__ void iterate(const unsigned* __restrict__ picks, float* __restrict__ 
   for (unsigned round = 0; round < rounds; ++round) {
     const float factor = factors[pick % kEntries];
     pick = pick / 2 + 3;
-#pragma unroll
+#pragma unroll 32
     for (unsigned step = 0; step < kSteps; ++step)
 #pragma unroll
       for (unsigned chain = 0; chain < kChains; ++chain)
@@ -33,9 +37,9 @@ __global__ void iterate(const unsigned* __restrict__ picks, float* __restrict__ 
 }
 
 int main(int argc, char** argv) {
-  const std::size_t rounds = sample::argument(argc, argv, 1, "rounds", 16, 1, 1 << 16);
+  const std::size_t rounds = sample::argument(argc, argv, 1, "rounds", 64, 1, 1 << 16);
   sample::no_more_arguments(argc, 1);
-  const unsigned blocks = static_cast<unsigned>(16 * sample::sm_count());
+  const unsigned blocks = kBlocksPerSm * static_cast<unsigned>(sample::sm_count());
 
   std::vector<unsigned> picks(static_cast<std::size_t>(blocks) * kThreads);
   for (std::size_t i = 0; i < picks.size(); ++i)

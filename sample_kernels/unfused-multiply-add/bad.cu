@@ -13,10 +13,12 @@ __global__ void evaluate_apart(const float* __restrict__ input, float* __restric
     const std::size_t i = first + j * kThreads;
     x[j] = i < count ? input[i] : 0.0f;
   }
-#pragma unroll 16
-  for (int k = kDegree; k >= 0; --k)
+#pragma unroll 1
+  for (int round = 0; round < kRounds; ++round)
 #pragma unroll
-    for (int j = 0; j < kEach; ++j) y[j] = __fadd_rn(__fmul_rn(y[j], x[j]), coefficients[k]);
+    for (int k = kCoefficients - 1; k >= 0; --k)
+#pragma unroll
+      for (int j = 0; j < kEach; ++j) y[j] = __fadd_rn(__fmul_rn(y[j], x[j]), coefficient(k));
 #pragma unroll
   for (int j = 0; j < kEach; ++j) {
     const std::size_t i = first + j * kThreads;

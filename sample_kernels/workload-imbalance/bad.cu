@@ -1,10 +1,11 @@
 // Shows: each block takes neighbouring rows, and the long ones all lie in the first few blocks
 // Expect: workload-imbalance
-// Arguments: [steps = 128]
+// Arguments: [steps = 512]
 #include "rows.cuh"
 
-__global__ void recur_neighbours(const float* __restrict__ input, float* __restrict__ output,
-                                 unsigned rows, unsigned steps) {
+__global__ void __launch_bounds__(kThreads)
+    recur_neighbours(const float* __restrict__ input, float* __restrict__ output, unsigned rows,
+                     unsigned steps) {
   for (unsigned k = 0; k < kRowsPerBlock; ++k)
     recur_row(input, output, blockIdx.x * kRowsPerBlock + k, rows, steps);
 }
