@@ -28,10 +28,10 @@ BELOW, ABOVE = 0.8, 1.25
 _ENDINGS = (".ncu-rep", ".ncu-rep.xz", ".ncu-rep.gz")
 # Where one launch of the fix does the work of several: so many.
 _LAUNCHES = {"launch-overhead-bound": 1024}
-# Why a pair came out otherwise, where it is known.
+# Why a pair came out otherwise, or cannot be judged, where it is known.
 _WHY = {
     "achieved-occupancy-gap": "the fix also has more loads in flight",
-    "launch-overhead-bound": "the work of a launch is less than its start shows",
+    "launch-overhead-bound": "what fewer launches save is not in the counters of one",
     "unfused-multiply-add": "the fix waits for constants, which kprof names there",
     "workload-imbalance": "its time depends on where the long blocks land",
 }
@@ -264,8 +264,8 @@ def _verdict(pair: Pair) -> str:
     if pair.missing:
         return f"not recorded: {', '.join(name.rpartition('/')[2] for name in pair.missing)}"
     why = _WHY.get(pair.rule)
-    no = f"no: {why}" if why else "no"
-    return {True: "yes", False: no, None: "not judged"}[pair.within]
+    told = {True: "yes", False: "no", None: "not judged"}[pair.within]
+    return f"{told}: {why}" if why and not pair.within else told
 
 
 def _round(value: float) -> float:

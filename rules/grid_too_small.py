@@ -31,7 +31,8 @@ def grid_too_small(kernel: Kernel) -> Finding | None:
 
     Kernels meant to run beside others (streams, graphs) look alike: one kernel at a time is what
     a profiler sees. Persistent kernels launch about one block per SM and do not
-    fire.
+    fire. The estimate is for this launch's work split into more blocks, all of it or half; whether it
+    can be split the counters do not say, nor what batching or overlapping saves.
 
     ## References
 

@@ -42,7 +42,9 @@ def remote_memory_traffic(kernel: Kernel) -> Finding | None:
     ## Known problems
 
     Counters by aperture do not exist from compute capability 10.0 to 10.3. Data that is used once and moved in full lines may
-    well stay where it is: then the link is the limit and the copy would only come first.
+    well stay where it is: then the link is the limit and the copy would only come first. The estimate
+    is of the kernel alone, with its data already here: what the copy costs, and how many launches
+    share it, is not in its counters.
 
     ## References
 
@@ -73,7 +75,8 @@ def remote_memory_traffic(kernel: Kernel) -> Finding | None:
         confidence="high",
         headline=f"{100 * share:.0f} % of what L2 fetches comes from {_whose(host, peer)}, at "
         f"{rate / 1e9:.1f} GB/s{where(found)}",
-        detail="The link to that memory is the limit: nothing on this GPU is busy.",
+        detail="The link to that memory is the limit: nothing on this GPU is busy. The estimate is of this kernel "
+        "alone: the copy that brings the data here first is not counted.",
         estimated_speedup=speedup,
         resource="dram",
         evidence=(

@@ -152,7 +152,9 @@ def lasting(microseconds: float, **units: float) -> Kernel:
 
 
 SHORT = (
-    Case("launch-overhead-bound", "3 us", lasting(3.0), "low", "3.00 µs", "high"),
+    Case(
+        "launch-overhead-bound", "3 us", lasting(3.0), "low", "3.00 µs", "high", holds="no estimate"
+    ),
     Case("launch-overhead-bound", "4.99 us", lasting(4.99), confidence="medium"),
     Case("launch-overhead-bound", "5 us", lasting(5.001), SILENT),
     Case("launch-overhead-bound", "nearly 60 % busy", lasting(3.0, **{DRAM: 59.9})),

@@ -13,7 +13,7 @@ from tests.kernels import ALU, DRAM, L1, WAVEFRONTS, kernel
 from tests.rules.access_cases import sectors
 from tests.rules.compute_cases import ONE, halves, on
 from tests.rules.memory_cases import ATOMIC, STAGE, entered, update
-from tests.rules.parallel_cases import balanced
+from tests.rules.parallel_cases import balanced, lasting
 
 RULES = {item.name: item for item in registry()}
 
@@ -68,3 +68,11 @@ def test_an_uneven_kernel_may_gain_what_its_busiest_sm_shows() -> None:
 def test_packed_halves_run_on_the_tensor_pipe_too() -> None:
     assert gain_of("unpacked-half", on(8.0, halves(ONE)))[1] == pytest.approx(2.0)
     assert gain_of("unpacked-half", on(9.0, halves(ONE)))[1] == pytest.approx(4.0)
+
+
+@pytest.mark.parametrize("microseconds", [1.0, 3.0, 4.9])
+def test_what_fewer_launches_save_is_not_in_the_counters_of_one(microseconds: float) -> None:
+    found = RULES["launch-overhead-bound"].check(lasting(microseconds))
+    assert found is not None
+    assert found.estimated_speedup is None
+    assert "no estimate" in found.detail

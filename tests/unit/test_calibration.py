@@ -45,6 +45,13 @@ def test_the_table_says_what_was_promised() -> None:
     ]
 
 
+def test_a_pair_that_nobody_can_judge_says_why() -> None:
+    told = replace(PAIR, rule="launch-overhead-bound", estimate=None)
+    verdicts = [row[-1] for row in calibration.table([told, replace(told, fired=False)])][1:]
+    assert verdicts[0].startswith("not judged: what fewer launches save")
+    assert verdicts[1].startswith("no: ")
+
+
 def test_the_summary_counts_what_can_be_judged() -> None:
     missing = Pair("b", "b/bad", "b/good", missing=("b/bad", "b/good"))
     said = calibration.summary([PAIR, replace(PAIR, bad_s=9e-4), missing])

@@ -154,3 +154,18 @@ def test_arithmetic_does_not_explain_why_warps_wait() -> None:
 def test_empty_lanes_explain_no_memory_level() -> None:
     lanes = finding("partial-warps", "launch", 2.0)
     assert names("dram", LIMIT, lanes) == ["dram-bandwidth-bound", "partial-warps"]
+
+
+@pytest.mark.parametrize(("high", "first"), [(1 / 0.59, "few"), (1 / 0.61, "launch")])
+def test_a_launch_without_an_estimate_stands_for_what_its_start_takes(
+    high: float, first: str
+) -> None:
+    launch = finding("launch-overhead-bound", "launch", severity="low")
+    few = finding("grid-too-small", "launch", high)
+    got = names("launch", launch, few)[0]
+    assert got == (few.rule if first == "few" else launch.rule)
+
+
+def test_any_other_cause_without_an_estimate_comes_last() -> None:
+    unknown, known = finding("a", "launch"), finding("b", "launch", 1.2)
+    assert names("launch", unknown, known) == ["b", "a"]
