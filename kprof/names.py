@@ -30,6 +30,24 @@ def short(demangled: str, width: int) -> str:
     return name[: max(0, width - 1)] + ELLIPSIS
 
 
+def function(demangled: str) -> str:
+    """Return a function's own name, as ncu tells it: no namespaces, template arguments, types."""
+    name = _signature(demangled)
+    base = name if name.startswith("operator") else _before_template(name)
+    return base.rpartition("::")[2] or name
+
+
+def _before_template(name: str) -> str:
+    if not name.endswith(">"):
+        return name
+    depth = 0
+    for place in range(len(name) - 1, -1, -1):
+        depth += (name[place] == ">") - (name[place] == "<")
+        if depth == 0:
+            return name[:place]
+    return name
+
+
 def printable(text: str) -> str:
     """Return text that cannot steer a terminal: every control character becomes ``?``."""
     return "".join(char if char.isprintable() else "?" for char in text)

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from kprof import units
-from kprof.cli.staged import Measured, Runner, Stage
+from kprof.cli.runner import Runner, Stage
+from kprof.cli.staged import Measured
 from kprof.collect import chips, stages
 from kprof.collect.command import Options
 from kprof.collect.selection import Config, Group, Selection, config, mangled_filter, select
@@ -133,7 +134,7 @@ def _announced(cases: Mapping[int, _Case], selection: Selection, seconds: float)
 def _plain_s(measured: Measured, selection: Selection) -> float:
     if measured.surveyed is None:  # that run was in depth: it takes no longer without
         return measured.first.collected.elapsed_s
-    return stages.plain_s(measured.surveyed.collected.elapsed_s, selection)
+    return measured.surveyed.plain_s(selection)
 
 
 def _launches(stage: Stage, names: Sequence[str]) -> list[Kernel]:

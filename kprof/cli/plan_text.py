@@ -14,20 +14,18 @@ _LISTED = 10
 _NAME_WIDTH = 60
 
 
-def lines(
-    selection: Selection, elapsed_s: float, depth: str, *, follows: bool = False
-) -> list[str]:
+def lines(selection: Selection, plain_s: float, depth: str, *, follows: bool = False) -> list[str]:
     """Return the plan, a line each: what was seen, what is measured, what is left out.
 
     Args:
         selection: the survey with what was chosen.
-        elapsed_s: wall time of the survey's run.
+        plain_s: wall time of the target alone.
         depth: how much is measured.
         follows: whether one more run may follow for limiters that stay open.
     """
     seen = selection.summary()
     chosen = selection.selected
-    seconds = stages.estimate_s(selection, elapsed_s, PASSES[depth])
+    seconds = stages.estimate_s(selection, plain_s, PASSES[depth])
     size = units.si(len(chosen) * stages.BYTES_PER_KERNEL, "B")
     full = _duration(stages.estimate_full_s(selection))
     said = [
@@ -47,16 +45,16 @@ def lines(
             f"{units.si(seen.tuning_s, 's')}."
         )
     if follows:
-        said += _follow_up(selection, elapsed_s)
+        said += _follow_up(selection, plain_s)
     return said
 
 
-def _follow_up(selection: Selection, elapsed_s: float) -> list[str]:
+def _follow_up(selection: Selection, plain_s: float) -> list[str]:
     total_s = selection.summary().total_s
     large = [group for group in selection.selected if group.total_s > stages.WORTH * total_s]
     if not large:
         return []
-    seconds = stages.estimate_follow_up_s(large, stages.plain_s(elapsed_s, selection))
+    seconds = stages.estimate_follow_up_s(large, plain_s)
     return [
         "Should what limits a kernel with more than "
         f"{100 * stages.WORTH:.0f} % of that time stay open: one more run for the counters that "

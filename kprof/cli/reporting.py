@@ -8,7 +8,8 @@ from pathlib import Path
 
 from kprof.cli import place
 from kprof.cli.packing import packed
-from kprof.cli.staged import Measured, Stage
+from kprof.cli.runner import Stage
+from kprof.cli.staged import Measured
 from kprof.collect import failures
 from kprof.collect.command import Options, readable
 from kprof.collect.hang import hang
@@ -65,7 +66,8 @@ def report(
     from kprof.whole import whole
 
     profile = _described(_profile(measured, rules, sources), measured, target, options)
-    shown = kept.with_name("survey.ncu-rep") if _is_survey(measured) else kept
+    survey = measured.surveyed
+    shown = kept.with_name(survey.report.name) if survey and _is_survey(measured) else kept
     source = replace(profile.source, path=readable(str(shown)))
     diagnosed = diagnose(replace(profile, source=source), rules=rules)
     if measured.selection is None:

@@ -17,11 +17,12 @@ import click
 
 from kprof import output
 from kprof.cli import options as shared
-from kprof.cli import place, preflight, reporting, staged, threshold
+from kprof.cli import place, preflight, reporting, runner, staged, threshold
 from kprof.cli.follow_up import follow_up
 from kprof.cli.packing import Packing, described, twin
+from kprof.cli.surveying import tracing
 from kprof.collect import failures, find, stages
-from kprof.collect.command import Options, ncu_argv, readable, shell
+from kprof.collect.command import Options, assignments, ncu_argv, readable, shell
 from kprof.collect.plan import plan_for
 from kprof.collect.run import KERNEL_TIMEOUT_S
 from kprof.collect.target import Target, resolve
@@ -60,7 +61,7 @@ class Settings:
 def dry_run(
     command: Sequence[str], module: str | None, options: Options, settings: Settings
 ) -> str:
-    """Return the exact ncu command lines, quoted for a shell; start nothing.
+    """Return the exact command lines, quoted for a shell; start nothing.
 
     What a run in depth after a survey selects is not known before: its line is missing.
     """
@@ -72,11 +73,20 @@ def dry_run(
     lines = []
     follows = settings.wanted.follow_up and options.depth == "standard"
     for comment, name, stage in _stages(how, options, follows=follows):
+        lines += [comment] if comment else []
+        traced = _traced(ncu, options, target, folder) if name == "survey" else []
         log = folder / (place.LOG if how == "once" else f"{name}.log")
         report = folder / (place.REPORT if how == "once" else f"{name}.ncu-rep")
-        lines += [comment] if comment else []
-        lines.append(shell(ncu_argv(ncu, stage, target.argv, report=report, log=log)))
+        lines += traced or [shell(ncu_argv(ncu, stage, target.argv, report=report, log=log))]
     return "\n".join(lines)
+
+
+def _traced(ncu: str, options: Options, target: Target, folder: Path) -> list[str]:
+    found = tracing(options, ncu, target, folder)
+    if isinstance(found, str):
+        return []
+    variables = found.environment(folder / "survey.trace")
+    return [shell(found.build), f"{assignments(variables)} {shell(target.argv)}"]
 
 
 def _stages(
@@ -123,18 +133,18 @@ def _run(
         place.folder(settings.output, default, force=settings.force) as folder,
         place.scratch(folder) as scratch,
     ):
-        runner = _runner(ncu, target, scratch, settings)
+        starts = _runner(ncu, target, scratch, settings)
         threading.Thread(target=_prepare, daemon=True).start()
         sources = Lookup(settings.source_dirs, settings.source_map)
         read = partial(reporting.load, rules, sources=sources)
-        measured = staged.measure(runner, planned.options, settings.wanted, read)
+        measured = staged.measure(starts, planned.options, settings.wanted, read)
         if measured.last is None:  # --plan
             return 0
         if measured.last.empty and measured.survey is None:
             return _failed(measured.last)
         with _keeping(measured, folder) as files:
             if settings.wanted.follow_up:
-                measured = follow_up(runner, planned.options, measured, planned.known, read)
+                measured = follow_up(starts, planned.options, measured, planned.known, read)
                 files.update(reporting.files(measured, folder))
             packing = Packing(files if settings.compress else ())
             diagnosed = reporting.report(
@@ -155,9 +165,9 @@ def _prepare() -> None:
             importlib.import_module(f"kprof.{name}")
 
 
-def _runner(ncu: str, target: Target, scratch: Path, settings: Settings) -> staged.Runner:
+def _runner(ncu: str, target: Target, scratch: Path, settings: Settings) -> runner.Runner:
     limit = settings.timeout
-    return staged.Runner(
+    return runner.Runner(
         ncu=ncu,
         target=target,
         scratch=scratch,
@@ -220,7 +230,7 @@ def _planned(
     return _Planned(chosen, known, plan.notes)
 
 
-def _failed(stage: staged.Stage) -> int:
+def _failed(stage: runner.Stage) -> int:
     collected = stage.collected
     error = preflight.advised(failures.why(collected, stage.argv, stage.target, stage.options))
     if collected.signum is None:

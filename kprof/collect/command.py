@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,6 +109,11 @@ def options_argv(options: Options, *, report: Path, log: Path) -> tuple[str, ...
 def shell(argv: Sequence[str]) -> str:
     """Return the command quoted for a POSIX shell, on one line."""
     return shlex.join(argv)
+
+
+def assignments(variables: Mapping[str, str]) -> str:
+    """Return variables as they stand before a command, quoted for a POSIX shell."""
+    return " ".join(f"{name}={shlex.quote(value)}" for name, value in variables.items())
 
 
 def readable(text: str) -> str:

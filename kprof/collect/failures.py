@@ -103,12 +103,13 @@ def why(
 
     Args:
         collected: how it ended.
-        argv: the whole ncu command line.
+        argv: the whole command line, ncu's unless the target ran by itself.
         target: the part of it that is the target.
         options: what was asked.
     """
     said = collected.log.errors or collected.log.warnings
-    if not said and collected.status != 0 and collected.signum is None:
+    by_ncu = len(argv) > len(target)
+    if by_ncu and not said and collected.status != 0 and collected.signum is None:
         # An option ncu does not know ends it before it opens its log.
         said = _ask(argv[: len(argv) - len(target)])
     hung = hang(collected, options)
@@ -117,7 +118,7 @@ def why(
     known = _known(said)
     if known is not None:
         return known
-    if _disk_full(argv):
+    if by_ncu and _disk_full(argv):
         return NcuFailed("the disk is full", hint="free space, or choose another place with -o")
     if collected.log.profiled:
         return _lost(collected)

@@ -7,7 +7,7 @@ import io
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from kprof import process
@@ -101,6 +101,32 @@ def collect(
         elapsed_s=time.monotonic() - began,
         hung=watchdog.hung,
     )
+
+
+def watch(
+    argv: Sequence[str],
+    *,
+    trace: Path,
+    timeout_s: float | None,
+    env: Mapping[str, str],
+    output: Path | None,
+) -> Collected:
+    """Run the target itself, without ncu, as :func:`collect` does.
+
+    Args:
+        argv: its command line.
+        trace: the file that what it writes is gathered in, not there yet.
+        timeout_s: seconds for the whole run, None for no limit.
+        env: environment of the run.
+        output: file for what the target writes, None for kprof's own streams.
+
+    Raises:
+        NcuFailed: it cannot be started.
+    """
+    log = trace.with_suffix(".log")  # nobody writes one
+    ended = collect(argv, report=trace, log=log, timeout_s=timeout_s, env=env, output=output)
+    status = ended.status if ended.status >= 0 else 128 - ended.status  # as a shell counts
+    return replace(ended, target_exit=status)
 
 
 def _wait(

@@ -8,7 +8,7 @@ configuration (autotuning) are recognised by their order and left out.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
@@ -64,10 +64,12 @@ class Selection:
     Attributes:
         groups: most GPU time first.
         complete: False when the survey was cut off.
+        timed_by: as of :class:`kprof.model.Survey`.
     """
 
     groups: tuple[Group, ...]
     complete: bool = True
+    timed_by: str = "ncu"
 
     @property
     def selected(self) -> tuple[Group, ...]:
@@ -78,6 +80,14 @@ class Selection:
         """Return what was chosen and is not among these."""
         there = set(seen)
         return tuple(group for group in self.selected if group.config not in there)
+
+    def named_by(self, kernels: Iterable[Kernel]) -> Selection:
+        """Return the same with the names that ncu has for these kernels.
+
+        The tracer knows mangled names alone, and each demangler writes a name its own way.
+        """
+        names = {kernel.mangled: kernel for kernel in kernels if kernel.mangled}
+        return replace(self, groups=tuple(_named(group, names) for group in self.groups))
 
     @property
     def launches(self) -> int:
@@ -107,6 +117,7 @@ class Selection:
             tuning_launches=sum(group.launches for group in tuning),
             tuning_s=tuning_s,
             complete=self.complete,
+            timed_by=self.timed_by,
         )
 
 
@@ -128,6 +139,7 @@ def select(
     coverage: float = 0.95,
     top: int | None = None,
     complete: bool = True,
+    timed_by: str = "ncu",
 ) -> Selection:
     """Choose the configurations that make up the GPU time.
 
@@ -140,12 +152,15 @@ def select(
         coverage: share 0..1 of the GPU time, search left out, to measure in depth.
         top: at most this many configurations, those with most time.
         complete: whether these are all launches of the program.
+        timed_by: what timed them.
     """
     groups = sorted(_groups(kernels), key=lambda group: (-group.total_s, group.first))
     covering = _covering(groups, coverage)
     wanted = set([group.config for group in groups if group.config in covering][:top])
     return Selection(
-        tuple(replace(group, selected=group.config in wanted) for group in groups), complete
+        tuple(replace(group, selected=group.config in wanted) for group in groups),
+        complete,
+        timed_by,
     )
 
 
@@ -205,6 +220,17 @@ def function_names(groups: Iterable[Group]) -> Callable[[str], str]:
 def function_filter(groups: Iterable[Group]) -> str:
     """Return a regular expression for ncu that matches these groups' function names."""
     return _any_of(dict.fromkeys(group.example.name for group in groups))
+
+
+def _named(group: Group, names: Mapping[str, Kernel]) -> Group:
+    known = names.get(group.example.mangled)
+    if known is None:
+        return group
+    return replace(
+        group,
+        config=replace(group.config, demangled=known.demangled or known.name),
+        example=replace(group.example, name=known.name, demangled=known.demangled),
+    )
 
 
 def _any_of(names: Iterable[str]) -> str:

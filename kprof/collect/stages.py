@@ -124,15 +124,15 @@ def _one_each(options: Options, groups: Sequence[Group], names: str | None) -> O
     )
 
 
-def estimate_s(selection: Selection, elapsed_s: float, passes: int) -> float:
+def estimate_s(selection: Selection, plain: float, passes: int) -> float:
     """Return how long the run in depth takes, in seconds.
 
     Args:
         selection: the survey.
-        elapsed_s: wall time of the survey's run.
+        plain: wall time of the target alone.
         passes: replay passes per kernel.
     """
-    return plain_s(elapsed_s, selection) + sum(
+    return plain + sum(
         passes * (PASS_S + (group.example.duration_s or 0.0)) for group in selection.selected
     )
 
@@ -149,9 +149,15 @@ def estimate_follow_up_s(groups: Sequence[Group], plain: float) -> float:
     )
 
 
-def plain_s(elapsed_s: float, selection: Selection) -> float:
-    """Return the target's own wall time in seconds, by its survey's."""
-    return max(0.0, elapsed_s - TIMED_S * selection.launches)
+def plain_s(elapsed_s: float, selection: Selection, *, traced: bool) -> float:
+    """Return the target's own wall time in seconds, by its survey's.
+
+    Args:
+        elapsed_s: wall time of the survey's run.
+        selection: the survey.
+        traced: whether it was made without ncu.
+    """
+    return elapsed_s if traced else max(0.0, elapsed_s - TIMED_S * selection.launches)
 
 
 def estimate_full_s(selection: Selection) -> float:

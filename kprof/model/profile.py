@@ -49,6 +49,7 @@ class Survey:
         tuning_launches: launches recognised as a search for the best configuration, left out.
         tuning_s: their GPU time in seconds.
         complete: False when the program launched more than the survey takes.
+        timed_by: ``cupti`` while the program ran as it does alone, ``ncu`` one launch at a time.
     """
 
     launches: int
@@ -59,6 +60,7 @@ class Survey:
     tuning_launches: int = 0
     tuning_s: float = 0.0
     complete: bool = True
+    timed_by: str = "ncu"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from kprof.cli.follow_up import follow_up
-from kprof.cli.staged import Measured, Stage
+from kprof.cli.runner import Stage
+from kprof.cli.staged import Measured
 from kprof.collect.command import Options
 from kprof.collect.progress import NcuLog
 from kprof.collect.run import Collected
