@@ -29,7 +29,7 @@ def render(bench: Bench) -> str:
     environment.filters |= {
         "si": units.si,
         "cells": cells,
-        "remarks": remarks,
+        "remarks": lambda shape: remarks(shape, bench.conditions),
         "word": word,
         "checked": checked,
         "counted": counted,

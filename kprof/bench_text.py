@@ -8,7 +8,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kprof.bench.result import Bench, Check, ShapeResult, Timing, UnitResult, Why
+from kprof.bench.result import Bench, Check, Conditions, ShapeResult, Timing, UnitResult, Why
 from kprof.names import one_line, short
 from kprof.terminal import NARROWEST, drawn
 from kprof.units import UNKNOWN, count, percent, ratio, share, si
@@ -74,13 +74,13 @@ def _parts(bench: Bench, verbose: int) -> Iterator[RenderableType]:
     yield Text(conditions(bench), style="dim")
     for shape in bench.shapes:
         yield Text("")
-        yield from _shape(shape, verbose)
+        yield from _shape(shape, bench.conditions, verbose)
     yield Text("")
     yield from _checks(bench, verbose)
     yield from (Text(f"Note: {note}", style="dim") for note in bench.notes)
 
 
-def _shape(shape: ShapeResult, verbose: int) -> Iterator[RenderableType]:
+def _shape(shape: ShapeResult, said: Conditions, verbose: int) -> Iterator[RenderableType]:
     yield Text.assemble((shape.shape, "bold"), (_yardstick(shape), "dim"))
     timed = [unit for unit in shape.units if unit.timing is not None]
     if timed:
@@ -88,7 +88,7 @@ def _shape(shape: ShapeResult, verbose: int) -> Iterator[RenderableType]:
     for unit in shape.units:
         if unit.timing is None:
             yield _untimed(unit)
-    yield from (Text(line, style="dim") for line in remarks(shape))
+    yield from (Text(line, style="dim") for line in remarks(shape, said))
     if verbose:
         yield from (Text(line, style="dim") for line in _intervals(timed))
     explained = [unit for unit in timed if unit.why is not None]
@@ -146,8 +146,8 @@ def word(status: str) -> str:
     return _WORDS[status]
 
 
-def remarks(shape: ShapeResult) -> Iterator[str]:
-    """Yield what else the numbers of a shape mean."""
+def remarks(shape: ShapeResult, said: Conditions) -> Iterator[str]:
+    """Yield what else the numbers of a shape mean, measured as the conditions say."""
     timed = [(unit.unit, unit.timing) for unit in shape.units if unit.timing is not None]
     found = [(name, timing.comparison) for name, timing in timed if timing.comparison is not None]
     equal = [(name, item) for name, item in found if item.verdict == "equal"]
@@ -161,7 +161,7 @@ def remarks(shape: ShapeResult) -> Iterator[str]:
     others = [name for name, timing in timed if timing.method == "events"]
     if others and len(others) < len(timed):
         yield f"Not in a graph, launched one by one: {', '.join(others)}."
-    if len({timing.cold for _, timing in timed}) > 1 or _too_small(timed):
+    if said.l2 == "cold" and _too_small(timed):
         yield "The data is too small to flush the cache between calls: warm L2 cache."
 
 

@@ -119,7 +119,9 @@ def _why_nothing(collected: Collected, folder: Path) -> str:
 
 
 def _endings(collected: Collected) -> Iterator[str]:
-    if collected.timed_out:
+    if collected.signum is not None:
+        yield "Profiling was interrupted; what followed was not measured."
+    elif collected.timed_out:
         yield "The time for profiling was up before all variants were measured."
     elif collected.hung is not None:
         yield f"ncu got no further with {collected.hung}; what followed was not measured."

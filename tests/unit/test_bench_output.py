@@ -64,6 +64,17 @@ def test_the_text_says_what_is_faster_equal_and_wrong() -> None:
     assert "99 % confidence 1.980 to 2.020" in summary(BENCH, width=110, verbose=1)
 
 
+def test_a_cache_that_stays_warm_is_told_where_it_was_to_be_flushed() -> None:
+    warm = replace(timing(1e-6), method="graph", cold=False)
+    units = (replace(BENCH.shapes[0].units[0], timing=warm),)
+    small = replace(BENCH, shapes=(replace(BENCH.shapes[0], units=units),))
+    asked = replace(small, conditions=replace(BENCH.conditions, l2="warm"))
+    assert "too small to flush" in summary(small, width=110)
+    assert "too small to flush" in bench_html.render(small)
+    assert "too small to flush" not in summary(asked, width=110)
+    assert "too small to flush" not in bench_html.render(asked)
+
+
 @pytest.mark.parametrize("width", [1, 40, 80, 200])
 def test_the_text_keeps_to_the_terminal(width: int) -> None:
     lines = summary(BENCH, width=width).splitlines()

@@ -11,6 +11,8 @@ import pytest
 from kprof.bench import profiling
 from kprof.bench.engine import Found, Request
 from kprof.bench.once import range_name
+from kprof.collect.progress import NcuLog
+from kprof.collect.run import Collected
 from kprof.model import KernelReport, Report
 from tests.report_fixture import WHOLE
 
@@ -69,6 +71,23 @@ def test_without_a_right_variant_nothing_is_profiled() -> None:
     nothing = Found(units={"bad": {}}, shapes=["8x8"], checks={"bad": {"8x8": {"status": "wrong"}}})
     request = Request(Path("x.py"), sys.executable)
     assert profiling.explain(profiling.Profiler("no-ncu", None, None), request, nothing) == ({}, ())
+
+
+@pytest.mark.parametrize(
+    ("ended", "said"),
+    [
+        ({}, ""),
+        ({"signum": 15, "target_exit": None}, "Profiling was interrupted"),
+        ({"timed_out": True, "target_exit": None}, "The time for profiling was up"),
+        ({"hung": "add"}, "ncu got no further with add"),
+        ({"target_exit": 3}, "ended with status 3"),
+    ],
+)
+def test_a_run_that_ended_early_says_so(ended: dict[str, Any], said: str) -> None:
+    whole = Collected(Path("r"), NcuLog(), 0, 0, None, timed_out=False, elapsed_s=1.0)
+    told = " ".join(profiling._endings(replace(whole, **ended)))
+    assert bool(told) == bool(said)
+    assert said in told
 
 
 def test_an_ncu_that_fails_costs_the_timings_nothing(found: Found, tmp_path: Path) -> None:
