@@ -125,8 +125,11 @@ def test_times_are_those_of_a_gpu(folder: Path) -> None:
     assert {unit["timing"]["method"] for unit in large.values()} == {"events"}
     simple = large["simple[block=128]"]["timing"]
     assert simple["roof"] == "dram"
-    assert 40 < simple["roof_pct"] < 105
-    assert 60 < simple["copy_pct"] < 130
+    # One element per thread in blocks of 128 is far from what a copy reaches; torch is near it.
+    assert 40 < simple["roof_pct"] < 80
+    assert 40 < simple["copy_pct"] < 90
+    assert 80 < large["torch-out"]["timing"]["roof_pct"] < 105
+    assert 80 < large["torch-out"]["timing"]["copy_pct"] < 130
     assert simple["spread"] < 0.05
     assert large["twice"]["timing"]["comparison"]["verdict"] == "slower"
     assert small["simple[block=128]"]["timing"]["p50_s"] < 2e-5
@@ -164,9 +167,12 @@ def test_the_diagnosis_says_why(folder: Path) -> None:
     why = {name: unit["why"] for name, unit in units(found, 0).items()}
     assert "add(" in why["simple[block=128]"]["kernel"]
     assert len(why["twice"]["kernels"]) > 1
+    assert {why[name]["bound"] for name in ("torch-out", "torch-new", "twice")} == {"dram"}
+    assert why["torch-out"]["memory_pct"] > 80
+    # Half of DRAM's bandwidth, and no unit busier: its blocks are over before the next are there.
+    assert why["simple[block=128]"]["bound"] in ("dram", "latency")
     for said in why.values():
-        assert said["bound"] == "dram"
-        assert said["memory_pct"] > 50
+        assert said["memory_pct"] > 40
         assert said["occupancy_pct"] > 20
         assert said["compute_pct"] is not None
     assert found["notes"] == []
