@@ -35,6 +35,20 @@ INFLATED_MIN_S = 20e-6
 
 WHOLE_FMA = m.elapsed("sm__pipe_fma_cycles_active")
 LOPSIDED = 1.5  # kprof's own, unsourced
+# Units on the way of textures and surfaces, where shared memory never passes.
+TEXTURE_UNITS = tuple(
+    map(
+        m.elapsed,
+        (
+            "l1tex__data_pipe_tex_wavefronts",
+            "l1tex__tex_writeback_active",
+            "l1tex__f_wavefronts",
+            "l1tex__tmain_requests",
+            "l1tex__texin_sm2tex_req_cycles_active",
+            "sm__inst_executed_pipe_tex",
+        ),
+    )
+)
 
 # A grid that leaves more than a fifth of the SMs empty is small; 128 blocks on 132 SMs are not.
 # kprof's own, unsourced.
@@ -208,6 +222,8 @@ def _explains(unit: Utilisation, top: Utilisation, share: float) -> bool:
 
 
 def _resource(kernel: Kernel, unit: Utilisation) -> str:
+    if unit.metric in TEXTURE_UNITS:
+        return "l1"
     if unit.kind in {"l1_data", "l1_front"}:
         share = shared_memory_share(kernel)
         return "shared" if share is not None and share >= 0.5 else "l1"

@@ -22,8 +22,8 @@ from kprof.cli.follow_up import follow_up
 from kprof.cli.packing import Packing, described, twin
 from kprof.cli.surveying import tracing
 from kprof.collect import failures, find, stages
-from kprof.collect.command import Options, assignments, ncu_argv, readable, shell
-from kprof.collect.plan import plan_for
+from kprof.collect.command import RANGES, Options, assignments, ncu_argv, readable, shell
+from kprof.collect.plan import in_ranges, plan_for
 from kprof.collect.run import KERNEL_TIMEOUT_S
 from kprof.collect.target import Target, resolve
 from kprof.errors import KprofError
@@ -226,7 +226,9 @@ def _planned(
     # All rules are collected for, so that the kept profile can answer to the others later.
     capability, version = (ready.capability, ready.ncu.version) if ready else (None, None)
     plan = plan_for(options.depth, known, capability, version)
-    chosen = replace(options, metrics=plan.metrics, sections=plan.sections)
+    several = options.graphs == "graph" or options.replay_mode in RANGES
+    metrics = in_ranges(plan.metrics) if several else plan.metrics
+    chosen = replace(options, metrics=metrics, sections=plan.sections)
     return _Planned(chosen, known, plan.notes)
 
 

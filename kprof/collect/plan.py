@@ -241,6 +241,15 @@ def plan_for(
     )
 
 
+def in_ranges(metrics: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the metrics that ncu takes for what is more than one kernel.
+
+    Without them are counters that it patches into the code: for a range, and for a CUDA graph as a
+    whole, one of them ends ncu 2025.3 with an error.
+    """
+    return tuple(name for name in metrics if not name.startswith("sm__sass_"))
+
+
 def lost(wanted: tuple[str, ...], metrics: tuple[str, ...]) -> tuple[str, ...]:
     """Return the names that were left out with nothing of the same meaning in their place."""
     there = {_meaning(name) for name in metrics}

@@ -359,6 +359,24 @@ def test_dry_run_prints_the_exact_command_and_runs_nothing(kprof: Run) -> None:
     assert not list(Path().glob("kprof-*"))
 
 
+@pytest.mark.parametrize(
+    ("options", "patched"),
+    [
+        ((), True),
+        (("--graphs", "graph"), False),
+        (("--replay-mode", "range"), False),
+        (("--replay-mode", "app-range"), False),
+        (("--replay-mode", "application"), True),
+    ],
+)
+def test_counters_patched_into_code_are_asked_of_single_kernels_alone(
+    kprof: Run, options: tuple[str, ...], patched: bool
+) -> None:
+    done = kprof("--dry-run", *options, script("t.py", ""))
+    assert ("sm__sass_thread_inst_executed_op_ffma_pred_on" in done.stdout) is patched
+    assert "dram__throughput" in done.stdout
+
+
 def test_dry_run_needs_no_ncu(kprof: Run, env: dict[str, str]) -> None:
     env["PATH"] = "/usr/bin:/bin"
     done = kprof("--dry-run", "-m", "absent_module")

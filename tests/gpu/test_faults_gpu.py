@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+import kprof
 
 pytestmark = pytest.mark.gpu
 
@@ -313,7 +316,8 @@ def test_a_region_selects_its_kernels_of_all_threads(
     probe = subprocess.run([sys.executable, "-c", code], check=False, cwd=ROOT, capture_output=True)
     if probe.returncode != 0:
         pytest.skip(f"no {way} here: {probe.stderr.decode().splitlines()[-1]}")
-    monkeypatch.setenv("PYTHONPATH", str(ROOT))
+    here = str(Path(kprof.__file__).parents[1])
+    monkeypatch.setenv("PYTHONPATH", here, prepend=os.pathsep)
     library = str(Path(faults).with_name("libfaults.so"))
     Path("t.py").write_text(REGIONS.format(before=WAYS[way], library=library))
     done = profiled("--python", sys.executable, "--nvtx", "part", "t.py")

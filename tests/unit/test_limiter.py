@@ -206,6 +206,12 @@ def test_shared_part_of_the_data_stage(metrics: dict[str, float], share: float |
     assert shared_memory_share(kernel(metrics=metrics)) == share
 
 
+@pytest.mark.parametrize("unit", ["l1tex__tex_writeback_active", "sm__inst_executed_pipe_tex"])
+def test_textures_do_not_pass_through_shared_memory(unit: str) -> None:
+    metrics = {L1_WAVEFRONTS: 1.0, SHARED_COUNTED: 1.0}
+    assert bound(kernel({unit: 70.0}, metrics)) == "l1"
+
+
 @pytest.mark.parametrize(("shared", "expected"), [(49.9, "l1"), (50.0, "shared")])
 def test_the_data_stage_belongs_to_what_fills_it(shared: float, expected: str) -> None:
     metrics = {L1_WAVEFRONTS: 100.0, SHARED_COUNTED: shared}
