@@ -5,8 +5,9 @@ One run on one GPU, ratios of wall times:
 - plain: the script alone (once before to fill caches)
 - kprof: ``kprof profile`` end to end: survey, depth, reading, page
 - full: ``--set full`` on all launches, estimated from ``--set full`` on the first 20
+  (``--no-full`` leaves it out)
 
-Run on a GPU machine: python benchmarks/profile_program.py [--compile] [--json FILE]
+Run on a GPU machine: python benchmarks/profile_program.py [--compile] [--no-full] [--json FILE]
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ from pathlib import Path
 from profile_overhead import ncu, timed, told_in
 
 TARGET = Path(__file__).with_name("gpt2_train.py")
-_STAGE = re.compile(r"^([\w-]+): ncu ran for ([\d.]+) s$", re.M)
+_STAGE = re.compile(r"^([\w-]+): (?:ncu|the program) ran for ([\d.]+) s$", re.M)
 SAMPLED = 20  # launches measured with the full set
 
 
-def measure(options: list[str], work: Path) -> dict[str, object]:
+def measure(options: list[str], work: Path, *, full: bool) -> dict[str, object]:
     target = [str(TARGET), *options]
     timed(sys.executable, *target)
     plain = timed(sys.executable, *target)
@@ -35,17 +36,13 @@ def measure(options: list[str], work: Path) -> dict[str, object]:
     stages = {name: float(took) for name, took in _STAGE.findall(told)}
     found = json.loads((work / "out" / "report.json").read_text())
     survey = found["collection"]["survey"]
-    # Two counts, so that what is the same in both (start, attach, the script itself) drops out.
-    few = ncu(target, work / "few", "--set", "full", "--launch-count", "1")
-    many = ncu(target, work / "many", "--set", "full", "--launch-count", str(SAMPLED + 1))
-    full = few + (many - few) / SAMPLED * survey["launches"]
+    against = _against_full(target, work, whole, survey["launches"]) if full else {}
     return {
         "plain_s": round(plain, 2),
         "kprof_s": round(whole, 2),
         "stages_s": {**stages, "reading_and_pages": round(whole - sum(stages.values()), 2)},
-        "full_estimated_s": round(full),
         "kprof_over_plain": round(whole / plain, 2),
-        "kprof_over_full": round(whole / full, 4),
+        **against,
         "survey": survey,
         "passes": found["collection"]["passes"],
         "notes": found["notes"],
@@ -53,15 +50,26 @@ def measure(options: list[str], work: Path) -> dict[str, object]:
     }
 
 
+def _against_full(target: list[str], work: Path, whole: float, launches: int) -> dict[str, float]:
+    # Two counts, so that what is the same in both (start, attach, the script itself) drops out.
+    few = ncu(target, work / "few", "--set", "full", "--launch-count", "1")
+    many = ncu(target, work / "many", "--set", "full", "--launch-count", str(SAMPLED + 1))
+    full = few + (many - few) / SAMPLED * launches
+    return {"full_estimated_s": round(full), "kprof_over_full": round(whole / full, 4)}
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--compile", action="store_true", help="under torch.compile")
+    parser.add_argument("--no-full", action="store_true", help="leave the full set out")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     if shutil.which("ncu") is None:
         raise SystemExit("ncu is not on PATH: this benchmark needs a GPU machine")
     with tempfile.TemporaryDirectory() as folder:
-        result = measure(["--compile"] if given.compile else [], Path(folder))
+        result = measure(
+            ["--compile"] if given.compile else [], Path(folder), full=not given.no_full
+        )
     print(json.dumps(result, indent=1))
     if given.json:
         given.json.write_text(json.dumps(result, indent=1) + "\n")
