@@ -135,7 +135,8 @@ def time_over_size(bench: Bench) -> Chart | None:
 def roofline(bench: Bench) -> Chart | None:
     """Draw FLOP/s over FLOP/byte; None without operations or roofs.
 
-    The intensity is the measured one where a variant was profiled, else that of the least bytes.
+    The intensity is the measured one where a variant was profiled and ran one kernel alone, whose
+    intensity is the variant's, else that of the least bytes.
     """
     roofs = ceilings(bench.device)
     placed = [found for shape in bench.shapes for found in _placed(shape)]
@@ -211,7 +212,7 @@ def _placed(shape: ShapeResult) -> Iterator[_Point]:
     least = shape.flops / shape.bytes if shape.flops and shape.bytes else None
     for unit in shape.units:
         rate = unit.timing.flops_per_s if unit.timing else None
-        measured = unit.why.intensity if unit.why else None
+        measured = unit.why.intensity if unit.why and len(unit.why.kernels) == 1 else None
         intensity = measured or least
         if rate and intensity:
             yield _Point(shape, unit.unit, intensity, rate, bool(measured))

@@ -110,6 +110,18 @@ def test_the_charts_have_a_mark_for_every_timing() -> None:
     assert len(roof.arrows) == 4, "from each variant to the next, on both shapes"
 
 
+def test_the_intensity_of_one_kernel_of_several_is_not_that_of_the_variant() -> None:
+    def places(*kernels: str) -> list[str]:
+        whole = BENCH.shapes[0]
+        units = [replace(u, why=u.why and replace(u.why, kernels=kernels)) for u in whole.units]
+        chart = roofline(replace(BENCH, shapes=(replace(whole, units=tuple(units)),)))
+        assert chart is not None
+        return [mark.title for mark in chart.marks]
+
+    assert any("1.70 FLOP/byte" in title for title in places("add"))
+    assert not any("1.70 FLOP/byte" in title for title in places("add", "relu"))
+
+
 def test_there_is_no_chart_of_what_is_unknown() -> None:
     assert time_over_size(ALONE) is None
     assert roofline(ALONE) is None

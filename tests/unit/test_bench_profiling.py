@@ -33,11 +33,11 @@ def kernel(name: str, seconds: float, *ranges: str) -> KernelReport:
 
 
 def explained(
-    monkeypatch: pytest.MonkeyPatch, found: Found, *kernels: KernelReport
+    monkeypatch: pytest.MonkeyPatch, found: Found, *kernels: KernelReport, cold: bool = True
 ) -> tuple[dict[tuple[str, str], Any], tuple[str, ...]]:
     report: Report = replace(WHOLE, kernels=kernels)
     monkeypatch.setattr(profiling, "_profiled", lambda *_: (report, ()))
-    request = Request(Path("x.py"), sys.executable)
+    request = Request(Path("x.py"), sys.executable, cold=cold)
     return profiling.explain(profiling.Profiler("ncu", None, None), request, found)
 
 
@@ -54,6 +54,34 @@ def test_kernels_are_told_apart_by_their_range(
     why = told["a", "8x8"]
     assert (why.kernel, why.kernels, why.duration_s) == ("main", ("setup", "main"), 5e-6)
     assert notes == ("No kernel was measured for b at 8x8.",)
+
+
+@pytest.mark.parametrize(
+    ("profiled", "timed", "cold", "told"),
+    [
+        ((7.3e-5,), 5.6e-5, True, True),
+        ((4.0e-5,), 5.6e-5, True, True),
+        ((5.9e-5,), 5.6e-5, True, False),
+        ((3.6e-6,), 2.6e-6, True, False),  # starting and ending
+        ((7.3e-5,), 5.6e-5, False, False),  # ncu flushes the caches
+        ((2e-5, 7.3e-5), 1.4e-4, True, False),
+    ],
+)
+def test_a_kernel_that_may_be_another_than_was_timed_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+    found: Found,
+    profiled: tuple[float, ...],
+    timed: float,
+    cold: bool,
+    told: bool,
+) -> None:
+    found.timings = {"8x8": {"a": {"rounds": [[timed, timed], [timed]]}}}
+    kernels = [kernel(f"k{n}", s, range_name("a", "8x8")) for n, s in enumerate(profiled)]
+    others = kernel("other", 1e-6, range_name("b", "8x8"))
+    _, notes = explained(monkeypatch, found, *kernels, others, cold=cold)
+    assert any("may have run another kernel" in note for note in notes) is told
+    if told:
+        assert notes[0].startswith("a at 8x8 took ")
 
 
 def test_the_diagnosis_is_that_of_the_longest_kernel() -> None:
