@@ -1,10 +1,11 @@
-"""Write the generated parts of docs/operators/: times, what the counters say, what was tried.
+"""Write the generated parts of docs/operators/: times, goals, what the counters say, what was tried.
 
 Times come from ``kprof bench OPERATOR --profile -o docs/operators/data/OPERATOR.json`` and, with
 ``--warm-l2``, ``OPERATOR-warm.json``. As long as there is no such file they come from
 ``candidates.json``, the measurements that the tuned kernels' configuration was chosen by, and the page
-says so. Counters come from the recorded samples. ``make docs`` runs this
-(``python -m scripts.operator_pages``); a test holds the pages current.
+says so. Goals come from ``goals.json`` of ``benchmarks/operators.py --times 5``, counters from the
+recorded samples. ``make docs`` runs this (``python -m scripts.operator_pages``); a test holds the pages
+current.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from kprof.names import short
 from kprof.quantity import Quantity
 from kprof.reader import load
 from kprof.words import BOUNDS
-from scripts.operator_runs import COPY, Run, candidates, cold_run, warm_run
+from scripts.operator_runs import COPY, Run, candidates, cold_run, goals, warm_run
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "operators"
@@ -70,10 +71,43 @@ def times_table(operator: str, run: Run) -> str:
     for shape, times in run.times.items():
         best = min((times[v] for v in rivals if v in times), default=None)
         rows.append([
-            shape, *(micro(times.get(v)) for v in [*there, COPY]),
+            shape,
+            *("not this shape" if (shape, v) in run.refused else micro(times.get(v))
+              for v in [*there, COPY]),
             over(best, times.get(ours)), percent(times.get(COPY), times.get(ours)),
         ])  # fmt: skip
     return table(head, rows)
+
+
+def goals_part(operator: str) -> str:
+    """Return what was promised, and the median that was measured."""
+    found = goals(operator)
+    if not found:
+        return "Not held against its goals in a run that is recorded.\n"
+    rows = (
+        (
+            goal["what"],
+            f"{goal['at_least']:.2f} ×",
+            shown(goal["median"], "{:.2f} ×"),
+            spread_of([ratio for ratio in goal["ratios"] if ratio is not None]),
+            len(goal["ratios"]),
+            met(goal),
+        )
+        for goal in found
+    )
+    return table(("times as fast", "goal", "median", "from – to", "runs", ""), rows)
+
+
+def spread_of(ratios: list[float]) -> str:
+    """Return the smallest and the largest of some ratios."""
+    return f"{min(ratios):.2f} – {max(ratios):.2f}" if ratios else "not measured"
+
+
+def met(goal: Mapping[str, Any]) -> str:
+    """Say whether a goal is reached."""
+    if goal["median"] is None:
+        return "not measured"
+    return "met" if goal["median"] >= goal["at_least"] else "**missed**"
 
 
 def kernels_part() -> str:
@@ -90,23 +124,24 @@ def kernels_part() -> str:
 
 def reasons_part(operator: str) -> str:
     """Return what limits each variant according to ``--profile``, where it is recorded."""
-    found = cold_run(operator).reasons
+    run = cold_run(operator)
     rows = [
         (
             shape,
             variant,
             *map(rounded, map(why.get, PERCENTAGES)),
             BOUNDS.get(why["bound"], why["bound"]),
-            why["finding"],
+            why["finding"] or "none",
         )
-        for shape, variants in found.items()
+        for shape, variants in run.reasons.items()
         for variant, why in sorted(
             variants.items(), key=lambda pair: VARIANTS[operator].index(pair[0])
         )
     ]
     if not rows:
         return f"No run of `kprof bench {operator} --profile` is recorded yet.\n"
-    return table(("shape", "variant", *PERCENTAGES.values(), "bound", "first finding"), rows)
+    said = "".join(f"\nIn the run: {note}\n" for note in run.notes)
+    return table(("shape", "variant", *PERCENTAGES.values(), "bound", "first finding"), rows) + said
 
 
 @dataclass(frozen=True)
@@ -199,22 +234,25 @@ def change(before: Step, after: Step) -> str:
     )
 
 
-def picoseconds() -> dict[str, float]:
-    """Return seconds per output where DRAM matters: from the bench, else from the recordings."""
-    recorded = {s.name: s.per_output for s in steps(CONVOLUTION) if s.per_output}
+def per_output() -> dict[str, float]:
+    """Return seconds per output where DRAM matters, as the bench measured them."""
     outputs = math.prod(map(int, LARGE.split("x")))
-    timed = {v: t / outputs for v, t in cold_run(CONVOLUTION).times.get(LARGE, {}).items()}
-    return recorded | timed
+    times = cold_run(CONVOLUTION).times.get(LARGE, {})
+    return {variant: seconds / outputs for variant, seconds in times.items()}
 
 
 def claim_part() -> str:
     """Return the published ratios beside the ones here, and the most that a copy leaves room for."""
-    each = picoseconds()
+    each = per_output()
+    programs = {step.name: step.per_output for step in steps(CONVOLUTION) if step.per_output}
+    names = [name for name in (*VARIANTS[CONVOLUTION], COPY) if name in each]
     listed = table(
-        ("", *(name for name in (*VARIANTS[CONVOLUTION], COPY) if name in each)),
-        [("ps per output", *(f"{each[n] * 1e12:.2f}"
-                             for n in (*VARIANTS[CONVOLUTION], COPY) if n in each))],
-    )  # fmt: skip
+        ("ps per output", *names),
+        [
+            (label, *(f"{found[name] * 1e12:.2f}" if name in found else "" for name in names))
+            for label, found in (("`kprof bench`", each), ("sample programs", programs))
+        ],
+    )
     rows = []
     for slow, fast, said in (("naive", "tiled", 4), ("tiled", "cudnn", 7)):
         rows.append((
@@ -261,12 +299,14 @@ def in_all(shapes: Mapping[str, Any], name: str) -> list[Mapping[str, float]]:
 
 PARTS: dict[str, Callable[[], str]] = {
     "convolution_times": lambda: times_part(CONVOLUTION),
+    "convolution_goals": lambda: goals_part(CONVOLUTION),
     "convolution_kernels": kernels_part,
     "convolution_counters": lambda: counters_part(CONVOLUTION),
     "convolution_reasons": lambda: reasons_part(CONVOLUTION),
     "convolution_claim": claim_part,
     "convolution_candidates": candidates_part,
     "addition_times": lambda: times_part(ADDITION),
+    "addition_goals": lambda: goals_part(ADDITION),
     "addition_counters": lambda: counters_part(ADDITION),
     "addition_reasons": lambda: reasons_part(ADDITION),
 }

@@ -22,6 +22,8 @@ class Run:
     times: Times
     kernels: Mapping[str, Mapping[str, str]]
     reasons: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
+    refused: frozenset[tuple[str, str]] = frozenset()  # shapes that a variant does not do
+    notes: tuple[str, ...] = ()
 
 
 def cold_run(operator: str) -> Run:
@@ -59,7 +61,14 @@ def bench_run(document: Mapping[str, Any]) -> Run:
         f"`kprof bench {document['target']}` with torch {document['torch']} and CUDA "
         f"{device['cuda']}: medians of {said['runs']} runs, {said['l2']} L2 cache."
     )
-    return Run(device["name"], how, times, kernels, reasons)
+    refused = frozenset(
+        (shape["shape"], unit["variant"])
+        for shape in document["shapes"]
+        for unit in shape["units"]
+        if unit["status"] == "unsupported"
+    )
+    notes = tuple(document["notes"])
+    return Run(device["name"], how, times, kernels, reasons, refused, notes)
 
 
 def candidate_run(operator: str, l2: str) -> Run:
@@ -88,6 +97,13 @@ def candidates(operator: str) -> dict[str, Any]:
     """Return by shape what was measured while the configuration was chosen."""
     found: dict[str, Any] = read(DATA / "candidates.json")[operator]
     return found
+
+
+def goals(operator: str) -> list[dict[str, Any]]:
+    """Return an operator's goals and the ratios measured in each run, none where there was no run."""
+    path = DATA / "goals.json"
+    stored = read(path)["goals"] if path.is_file() else []
+    return [goal for goal in stored if goal["operator"] == operator]
 
 
 def read(path: Path) -> Any:

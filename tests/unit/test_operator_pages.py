@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import shutil
+import statistics
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -66,6 +68,46 @@ def test_a_bench_replaces_the_candidates_times(data: Path) -> None:
     assert "| 8x64x8x8 | 8.00 | 2.50 | 5.00 | 4.00 | 2.00 | 1.60 × | 80 |" in text
     assert "| 8x64x8x8 | naive | 75 | 30 | 61 | 12 | DRAM | dram-bandwidth-bound |" in (
         pages.reasons_part(pages.CONVOLUTION)
+    )
+
+
+def test_what_a_variant_does_not_do_is_not_called_unmeasured(data: Path) -> None:
+    refused = UnitResult("fused", "fused", {}, "unsupported", "needs a bias")
+    bench = bench_of("8x64x8x8", unit("tuned", 2e-6), unit("torch", 4e-6), refused)
+    both = replace(
+        bench,
+        shapes=(*bench.shapes, *bench_of("64", unit("fused", 1e-6)).shapes),
+        notes=("ncu got no further.",),
+    )
+    (data / "depthwise-conv.json").write_text(to_json(both), encoding="utf-8")
+    text = pages.times_part(pages.CONVOLUTION)
+    assert "| 8x64x8x8 | 2.00 | not this shape | 4.00 | 2.00 | 2.00 × | 100 |" in text
+    assert "In the run: ncu got no further." in pages.reasons_part(pages.CONVOLUTION)
+
+
+def goal(operator: str, at_least: float, *ratios: float | None) -> dict[str, Any]:
+    known = [ratio for ratio in ratios if ratio is not None]
+    middle = statistics.median(known) if len(known) == len(ratios) else None
+    return {"operator": operator, "what": f"over {at_least}", "at_least": at_least,
+            "median": middle, "ratios": list(ratios)}  # fmt: skip
+
+
+def test_a_goal_is_met_missed_or_not_measured(data: Path) -> None:
+    assert "Not held against its goals" in pages.goals_part(pages.ADDITION)
+    goals = [
+        goal(pages.CONVOLUTION, 1.4, 1.5, 1.3, 1.6),
+        goal(pages.CONVOLUTION, 0.85, 0.8, 0.9, 0.7),
+        goal(pages.CONVOLUTION, 1.0, 2.0, None, 2.0),
+        goal(pages.ADDITION, 0.95, 1.0),
+    ]
+    (data / "goals.json").write_text(json.dumps({"l2": "cold", "goals": goals}), encoding="utf-8")
+    text = pages.goals_part(pages.CONVOLUTION)
+    assert "| over 1.4 | 1.40 × | 1.50 × | 1.30 – 1.60 | 3 | met |" in text
+    assert "| over 0.85 | 0.85 × | 0.80 × | 0.70 – 0.90 | 3 | **missed** |" in text
+    assert "| over 1.0 | 1.00 × | not measured | 2.00 – 2.00 | 3 | not measured |" in text
+    assert "over 0.95" not in text
+    assert "| over 0.95 | 0.95 × | 1.00 × | 1.00 – 1.00 | 1 | met |" in pages.goals_part(
+        pages.ADDITION
     )
 
 
