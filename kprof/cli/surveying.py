@@ -14,6 +14,7 @@ from kprof.collect.tracer import Tracer, built, tracer
 from kprof.model import Profile
 
 _NO_GPU = "no process of it used a GPU that can be traced"
+_NO_LAUNCH = "nothing was launched"
 _CUT_SHORT = "a process ended without a word"
 
 
@@ -59,7 +60,7 @@ def survey_of(runner: Runner, options: Options, *, muted: bool, start: stages.Po
     runner.say("Timing every launch while the program runs.")
     stage = runner.trace("survey", wanted, how, muted=muted)
     trace = (
-        Trace(ended=False)
+        Trace()
         if stage.empty
         else read(stage.report, with_communication=options.with_communication)
     )
@@ -84,12 +85,12 @@ def tracing(options: Options, ncu: str, target: Target, folder: Path) -> Tracer 
 
 def _trouble(stage: Stage, trace: Trace) -> str | None:
     """Return why a trace is of no use, None where it is."""
-    if not trace.kernels:
-        return trace.trouble or _NO_GPU
+    if stage.empty:
+        return _NO_GPU
     failed = stage.stopped or stage.collected.target_exit != 0
-    if not trace.ended and not failed:
-        return _CUT_SHORT
-    return trace.trouble
+    if not trace.ended and not (failed and trace.kernels):
+        return trace.trouble or _CUT_SHORT
+    return trace.trouble or (None if trace.kernels else _NO_LAUNCH)
 
 
 def _by_ncu(runner: Runner, wanted: Options, *, muted: bool) -> Surveyed:

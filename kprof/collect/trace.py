@@ -25,7 +25,7 @@ class Trace:
         kernels: in the order of their launches, process by process.
         devices: how many GPUs they ran on.
         trouble: why something is missing, None when nothing is known to be.
-        ended: whether every process with a launch came to its end in order.
+        ended: whether every process that used a GPU came to its end in order.
         complete: False when there were more launches than are read.
     """
 
@@ -94,7 +94,7 @@ def read(merged: Path, *, with_communication: bool = False) -> Trace:
         kernels=kernels,
         devices=len({kernel.device for kernel in kernels}),
         trouble=troubles[0] if troubles else None,
-        ended=all(process.ended or not process.launches for process in processes),
+        ended=all(process.ended for process in processes),
         complete=count <= MOST,
     )
 

@@ -174,6 +174,21 @@ def test_children_are_traced_too(traced: Traced) -> None:
     assert "Survey: 186 launches of 3 kernels" in done.stdout
 
 
+def test_a_child_that_ends_without_a_word_may_have_launched(traced: Traced) -> None:
+    code = "\nif os.fork() == 0: launch([('_Z4tinyPi', 1, 1, 1000, 5)]); os._exit(0)\nos.wait()\n"
+    program = PROGRAM.replace("# loss", code + "# loss")
+    done = traced("--plan", script("t.py", program))
+    assert done.returncode == 0, done.stderr
+    assert "a process ended without a word" in done.stderr
+
+
+def test_nothing_launched_is_said(traced: Traced) -> None:
+    done = traced("--plan", script("t.py", PROGRAM.replace(repr(LAUNCHES), "[]")))
+    assert "nothing was launched" in done.stderr
+    done = traced("--plan", "--survey", "first", script("t.py", ""))
+    assert "no process of it used a GPU" in done.stderr
+
+
 def test_a_forked_child_does_not_end_its_parents_trace(traced: Traced) -> None:
     fork = "\nif os.fork() == 0: sys.exit(0)\nos.wait()"
     done = traced("--plan", script("t.py", PROGRAM + fork))

@@ -55,7 +55,8 @@ def test_the_same_launches_as_ncu_sees(built: Path, args: tuple[str, ...]) -> No
     program, *rest = args
     traced = plan(built, f"./{program}", *rest)
     assert "ncu times the launches" not in traced.stderr
-    assert "cannot be traced" not in traced.stderr
+    # The forked child leaves by _exit, before CUPTI has handed anything over.
+    assert ("ended without a word" in traced.stderr) is ("forks" in args)
     by_ncu = plan(built, f"./{program}", *rest, KPROF_CUPTI="")
     assert "ncu times the launches" in by_ncu.stderr
     assert launched(traced) == launched(by_ncu)
