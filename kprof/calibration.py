@@ -30,10 +30,7 @@ _ENDINGS = (".ncu-rep", ".ncu-rep.xz", ".ncu-rep.gz")
 _LAUNCHES = {"launch-overhead-bound": 1024}
 # Why a pair came out otherwise, or cannot be judged, where it is known.
 _WHY = {
-    "achieved-occupancy-gap": "the fix also has more loads in flight",
     "launch-overhead-bound": "what fewer launches save is not in the counters of one",
-    "unfused-multiply-add": "the fix waits for constants, which kprof names there",
-    "workload-imbalance": "its time depends on where the long blocks land",
 }
 # Pairs that are not called bad and good.
 _NAMED = {"shared-bank-conflicts": ("transpose/unpadded", "transpose/padded")}

@@ -1,5 +1,5 @@
 // Shows: as many of the same blocks as fit at once, each thread with many elements, one at a time
-// Expect: dram-bandwidth-bound
+// Expect: memory-latency-bound
 // Arguments: [elements = 16777216]
 //
 // Only what bad does wrong is mended: its blocks end before the SM has filled up, these stay. Each
