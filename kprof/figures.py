@@ -11,6 +11,7 @@ import gzip
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 from kprof.markers import shape
@@ -36,6 +37,7 @@ class PlotlyScript:
     packed: str
 
 
+@cache
 def plotly_script() -> PlotlyScript:
     """Return plotly's script from the installed package, compressed the same way every time."""
     from plotly.offline import get_plotlyjs

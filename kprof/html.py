@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import PurePath
 from typing import Any
 
@@ -23,6 +24,7 @@ from kprof.survey_text import Rest, cut_off, durations, launched, left_out, prog
 from kprof.unplaced import Unplaced, without_arithmetic, without_traffic
 from kprof.version import __version__
 
+_PAGE = "report.html.j2"
 OPEN_KERNELS = 3  # sections unfolded when the page opens
 TABLE_ROWS = 15  # of the ranked table before "Show all"; without JavaScript all are shown
 REST_ROWS = 300  # of the kernels that were only timed; the JSON has all
@@ -39,7 +41,7 @@ def render(report: Report) -> str:
     shown, rest = page.entries(report), page.unprofiled(report)
     rooflines = planes(report, shown)
     total = gpu_time(report.kernels)
-    template = _environment().get_template("report.html.j2")
+    template = _environment().get_template(_PAGE)
     return template.render(
         report=report,
         title=PurePath(report.source.path.replace("\\", "/")).name or report.source.path,
@@ -76,6 +78,15 @@ def render(report: Report) -> str:
     )
 
 
+def prepare() -> None:
+    """Do ahead of time what is the same for every page: compile the templates, pack the script."""
+    environment = _environment()
+    for name in environment.list_templates():
+        if name == _PAGE or name.startswith("partials/"):
+            environment.get_template(name)
+    plotly_script()
+
+
 def _homeless(shown: tuple[page.Entry, ...], rooflines: tuple[Plane, ...]) -> list[Unplaced]:
     """Entries of GPUs that have no chart at all."""
     drawn = {plane.device for plane in rooflines}
@@ -88,6 +99,7 @@ def _data(rooflines: tuple[Plane, ...]) -> dict[str, Any]:
     return {"rooflines": {str(plane.device): roofline_figure(plane) for plane in rooflines}}
 
 
+@cache
 def _environment() -> Environment:
     environment = templating.environment()
     for number in (

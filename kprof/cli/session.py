@@ -159,10 +159,11 @@ def _run(
 
 
 def _prepare() -> None:
-    """Import, while the target runs, what the diagnosis and its pages need after it."""
-    for name in ("reader.reading", "diagnosis", "whole", "export", "html", "text"):
-        with contextlib.suppress(ImportError):  # told where it is needed
+    """Load, while the target runs, what the diagnosis and its pages need after it."""
+    with contextlib.suppress(Exception):  # told where it is needed
+        for name in ("reader.reading", "diagnosis", "whole", "export", "html", "text"):
             importlib.import_module(f"kprof.{name}")
+        importlib.import_module("kprof.html").prepare()
 
 
 def _runner(ncu: str, target: Target, scratch: Path, settings: Settings) -> runner.Runner:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from kprof.html import clip, fold, place, render
+from kprof.html import clip, fold, place, prepare, render
 from kprof.model import Bound, KernelReport, QualityNote, Report, Roofline, SharedMemory, Speedup
 from kprof.page import DETAILED
 from kprof.templating import prose
@@ -63,6 +63,14 @@ def test_every_element_is_closed(report: Report) -> None:
 
 def test_two_renders_are_the_same_bytes(html: str) -> None:
     assert render(REPORT) == html
+
+
+def test_what_is_prepared_is_not_done_again(html: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepare()
+    monkeypatch.setattr("jinja2.Environment.compile", None)
+    monkeypatch.setattr("gzip.compress", None)
+    assert render(replace(REPORT, kernels=())) != html
+    assert render(replace(REPORT, source=replace(REPORT.source, path="other"))) != html
 
 
 def test_hostile_names_stay_text(html: str, page: Page) -> None:
