@@ -67,14 +67,15 @@ def compute_bound(kernel: Kernel) -> Finding | None:
     top = limiter(kernel)
     if top is None or top.resource not in PIPES or top.pct < BUSY_PCT:
         return None
+    speedup = estimate.headroom(top.pct)
     return Finding(
         rule="compute-bound",
-        severity="info" if top.pct >= estimate.GOOD_PCT else "medium",
+        severity=estimate.severity(speedup),
         confidence="high",
         headline=f"Arithmetic is the limit: {PIPES[top.resource]} is {top.pct:.0f} % busy",
         detail="The kernel computes as fast as this pipe allows; less arithmetic, or another "
         "pipe, is what makes it faster.",
-        estimated_speedup=estimate.headroom(top.pct),
+        estimated_speedup=speedup,
         resource="math",
         evidence=(busy(top), *measured(kernel, m.ISSUE_PCT), *measured(kernel, m.DRAM_PCT)),
         refuted_by="another unit above this pipe in the utilisation list",

@@ -46,13 +46,14 @@ def l1_bandwidth_bound(kernel: Kernel) -> Finding | None:
     if top is None or top.resource != "l1" or top.pct < BUSY_PCT:
         return None
     certain = not may_be_shared_memory(kernel)
+    speedup = estimate.headroom(top.pct)
     return Finding(
         rule="l1-bandwidth-bound",
-        severity="medium",
+        severity=estimate.severity(speedup),
         confidence="high" if certain else "low",
         headline=_headline(top, certain=certain),
         detail=_CERTAIN if certain else _UNCERTAIN,
-        estimated_speedup=estimate.headroom(top.pct),
+        estimated_speedup=speedup,
         resource="l1",
         evidence=(
             busy(top),

@@ -56,7 +56,7 @@ def l2_bandwidth_bound(kernel: Kernel) -> Finding | None:
     speedup = estimate.headroom(top.pct)
     return Finding(
         rule="l2-bandwidth-bound",
-        severity="medium",
+        severity=estimate.severity(speedup),
         confidence="high",
         headline=f"L2 is the limit: {part} is {top.pct:.0f} % busy",
         detail="The SMs wait for L2 traffic while device memory and the math pipes have room.",

@@ -48,13 +48,14 @@ def shared_memory_bandwidth_bound(kernel: Kernel) -> Finding | None:
     if wavefronts and (wavefronts - ideal) / wavefronts >= CONFLICTS:
         return None
     share = shared_memory_share(kernel)
+    speedup = estimate.headroom(top.pct)
     return Finding(
         rule="shared-memory-bandwidth-bound",
-        severity="medium",
+        severity=estimate.severity(speedup),
         confidence="high",
         headline=f"Shared memory is the limit: {_part(top)} is {top.pct:.0f} % busy without bank conflicts",
         detail="The kernel reads and writes shared memory as fast as it goes.",
-        estimated_speedup=estimate.headroom(top.pct),
+        estimated_speedup=speedup,
         resource="shared",
         evidence=(
             busy(top),

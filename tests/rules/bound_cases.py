@@ -63,6 +63,9 @@ DRAM_BOUND = (
 )
 L2_BOUND = (
     Case("l2-bandwidth-bound", "60 %", kernel({L2: 60.0}), FIRES, "tag stage (sectors) is 60 %"),
+    Case("l2-bandwidth-bound", "much to gain", kernel({L2: 74.0}), "medium"),
+    Case("l2-bandwidth-bound", "little to gain", kernel({L2: 75.0}), "low"),
+    Case("l2-bandwidth-bound", "near its roof", kernel({L2: 89.99}), "info"),
     Case("l2-bandwidth-bound", "59.99 %", kernel({L2: 59.99}), SILENT),
     Case("l2-bandwidth-bound", "DRAM is busier", kernel({L2: 70.0, DRAM: 71.0}), SILENT),
     Case(
@@ -82,6 +85,9 @@ L2_BOUND = (
 )
 L1_BOUND = (
     Case("l1-bandwidth-bound", "60 %", kernel({LSU: 60.0}), FIRES, "load/store front end"),
+    Case("l1-bandwidth-bound", "much to gain", kernel({LSU: 74.0}), "medium"),
+    Case("l1-bandwidth-bound", "little to gain", kernel({LSU: 75.0}), "low"),
+    Case("l1-bandwidth-bound", "near its roof", kernel({LSU: 89.99}), "info"),
     Case("l1-bandwidth-bound", "59.99 %", kernel({LSU: 59.99}), SILENT),
     Case(
         "l1-bandwidth-bound",
@@ -122,6 +128,19 @@ SHARED_BOUND = (
         kernel({LSU: 70.0, L1: 40.0}, FILLED_BY_SHARED | NO_CONFLICTS),
         FIRES,
         "the load/store front end is 70 % busy",
+    ),
+    *(
+        Case(
+            "shared-memory-bandwidth-bound",
+            title,
+            kernel({L1: pct}, FILLED_BY_SHARED | NO_CONFLICTS),
+            severity,
+        )
+        for title, pct, severity in (
+            ("much to gain", 74.0, "medium"),
+            ("little to gain", 75.0, "low"),
+            ("near its roof", 89.99, "info"),
+        )
     ),
     Case(
         "shared-memory-bandwidth-bound",
@@ -172,7 +191,9 @@ COMPUTE_BOUND = (
     ),
     Case("compute-bound", "multiplies values", multiplying("R7"), holds="use the tensor cores"),
     Case("compute-bound", "59.99 %", kernel({FMA: 59.99}), SILENT),
-    Case("compute-bound", "near its roof", kernel({FMA: 89.99}), "medium"),
+    Case("compute-bound", "much to gain", kernel({FMA: 74.0}), "medium"),
+    Case("compute-bound", "little to gain", kernel({FMA: 75.0}), "low"),
+    Case("compute-bound", "near its roof", kernel({FMA: 89.99}), "info"),
     Case("compute-bound", "at its roof", kernel({FMA: 90.0}), "info"),
     Case("compute-bound", "integer", kernel({ALU: 70.0}), FIRES, "integer pipe"),
     Case(
