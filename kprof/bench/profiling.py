@@ -6,7 +6,7 @@ import json
 import statistics
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kprof.bench.engine import Found, Request
@@ -48,56 +48,73 @@ class Profiler:
     timeout_s: float | None = None
 
 
-def explain(
-    profiler: Profiler, request: Request, found: Found
-) -> tuple[dict[tuple[str, str], Why], tuple[str, ...]]:
-    """Profile every unit that was timed and return what limits it, by unit and shape; and notes.
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """What profiling gave.
+
+    Attributes:
+        told: what limits each unit, by unit and shape.
+        notes: what is missing, and why.
+        signum: the signal that ended it early, None without one.
+    """
+
+    told: Mapping[tuple[str, str], Why] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    signum: int | None = None
+
+
+def explain(profiler: Profiler, request: Request, found: Found) -> Explained:
+    """Profile every unit that was timed and return what limits it.
 
     A failure costs the timings nothing: it is a note.
     """
     ordered = [(shape, found.right(shape)) for shape in found.shapes if found.right(shape)]
     if not ordered:
-        return {}, ()
+        return Explained()
+    signum = None
     try:
-        report, notes = _profiled(profiler, request, found, ordered)
+        with tempfile.TemporaryDirectory(prefix="kprof-bench-") as name:
+            folder = Path(name)
+            collected = _collected(profiler, request, found, ordered, folder)
+            signum = collected.signum
+            report = _read(collected, folder)
     except KprofError as error:
-        return {}, (f"No diagnosis: {error.message}",)
+        return Explained(notes=(f"No diagnosis: {error.message}",), signum=signum)
+    notes = tuple(_endings(collected))
     pairs = [(unit, shape) for shape, units in ordered for unit in units]
     told = dict(_told(report, pairs))
     missing = [f"{unit} at {shape}" for unit, shape in pairs if (unit, shape) not in told]
     if missing:
         notes += (f"No kernel was measured for {', '.join(missing)}.",)
-    return told, notes + (tuple(_otherwise(told, found)) if request.cold else ())
+    notes += tuple(_otherwise(told, found)) if request.cold else ()
+    return Explained(told, notes, signum)
 
 
-def _profiled(
+def _collected(
     profiler: Profiler,
     request: Request,
     found: Found,
     ordered: Sequence[tuple[str, Sequence[str]]],
-) -> tuple[Report, tuple[str, ...]]:
-    with tempfile.TemporaryDirectory(prefix="kprof-bench-") as name:
-        folder = Path(name)
-        _give_orders(folder, request, found, ordered)
-        collected = collect(
-            ncu_argv(
-                profiler.ncu,
-                _options(profiler),
-                command(request.python, folder),
-                report=folder / "report.ncu-rep",
-                log=folder / "ncu.log",
-            ),
-            report=folder / "report.ncu-rep",
-            log=folder / "ncu.log",
-            timeout_s=profiler.timeout_s,
-            output=folder / "output.txt",
-        )
-        if collected.report is None:
-            raise KprofError(_why_nothing(collected, folder))
-        rules = registry()
-        needed = [name for rule in rules for quantity in rule.requires for name in quantity.names]
-        report = diagnose(load(collected.report, extra_metrics=needed), rules=rules)
-        return report, tuple(_endings(collected))
+    folder: Path,
+) -> Collected:
+    _give_orders(folder, request, found, ordered)
+    report, log = folder / "report.ncu-rep", folder / "ncu.log"
+    target = command(request.python, folder)
+    return collect(
+        ncu_argv(profiler.ncu, _options(profiler), target, report=report, log=log),
+        report=report,
+        log=log,
+        timeout_s=profiler.timeout_s,
+        output=folder / "output.txt",
+    )
+
+
+def _read(collected: Collected, folder: Path) -> Report:
+    if collected.report is None:
+        raise KprofError(_why_nothing(collected, folder))
+    rules = registry()
+    needed = [name for rule in rules for quantity in rule.requires for name in quantity.names]
+    return diagnose(load(collected.report, extra_metrics=needed), rules=rules)
 
 
 def _give_orders(

@@ -198,14 +198,15 @@ def _run(target: str, given: dict[str, Any]) -> int:
     found = engine.run(request, say)
     if profiler is None:
         result = assemble.bench(target, request, found, {})
-    else:
-        from kprof.bench import profiling
+        _deliver(result, to, given)
+        return _status(result)
+    from kprof.bench import profiling
 
-        say("profiling with ncu")
-        diagnoses, notes = profiling.explain(profiler, request, found)
-        result = assemble.bench(target, request, found, diagnoses, notes)
+    say("profiling with ncu")
+    why = profiling.explain(profiler, request, found)
+    result = assemble.bench(target, request, found, why.told, why.notes)
     _deliver(result, to, given)
-    return _status(result)
+    return _status(result) if why.signum is None else 128 + why.signum
 
 
 def _profiler(request: Request, given: dict[str, Any]) -> Profiler:

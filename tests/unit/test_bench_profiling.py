@@ -11,6 +11,7 @@ import pytest
 from kprof.bench import profiling
 from kprof.bench.engine import Found, Request
 from kprof.bench.once import range_name
+from kprof.bench.profiling import Explained
 from kprof.collect.progress import NcuLog
 from kprof.collect.run import Collected
 from kprof.model import KernelReport, Report
@@ -36,9 +37,13 @@ def explained(
     monkeypatch: pytest.MonkeyPatch, found: Found, *kernels: KernelReport, cold: bool = True
 ) -> tuple[dict[tuple[str, str], Any], tuple[str, ...]]:
     report: Report = replace(WHOLE, kernels=kernels)
-    monkeypatch.setattr(profiling, "_profiled", lambda *_: (report, ()))
+    ended = Collected(Path("r"), NcuLog(), 0, 0, None, timed_out=False, elapsed_s=1.0)
+    monkeypatch.setattr(profiling, "_collected", lambda *_: ended)
+    monkeypatch.setattr(profiling, "_read", lambda *_: report)
     request = Request(Path("x.py"), sys.executable, cold=cold)
-    return profiling.explain(profiling.Profiler("ncu", None, None), request, found)
+    why = profiling.explain(profiling.Profiler("ncu", None, None), request, found)
+    assert why.signum is None
+    return dict(why.told), why.notes
 
 
 def test_kernels_are_told_apart_by_their_range(
@@ -98,7 +103,9 @@ def test_the_diagnosis_is_that_of_the_longest_kernel() -> None:
 def test_without_a_right_variant_nothing_is_profiled() -> None:
     nothing = Found(units={"bad": {}}, shapes=["8x8"], checks={"bad": {"8x8": {"status": "wrong"}}})
     request = Request(Path("x.py"), sys.executable)
-    assert profiling.explain(profiling.Profiler("no-ncu", None, None), request, nothing) == ({}, ())
+    assert (
+        profiling.explain(profiling.Profiler("no-ncu", None, None), request, nothing) == Explained()
+    )
 
 
 @pytest.mark.parametrize(
@@ -124,9 +131,9 @@ def test_an_ncu_that_fails_costs_the_timings_nothing(found: Found, tmp_path: Pat
     silent.chmod(0o755)
     request = Request(tmp_path / "x.py", sys.executable)
     for ncu, said in ((str(silent), "ncu measured nothing"), ("/no/ncu", "cannot be started")):
-        told, (note,) = profiling.explain(profiling.Profiler(ncu, "2025.3", "9.0"), request, found)
-        assert told == {}
-        assert said in note
+        why = profiling.explain(profiling.Profiler(ncu, "2025.3", "9.0"), request, found)
+        assert why.told == {}
+        assert said in why.notes[0]
 
 
 def test_the_run_starts_where_the_profiler_is_told_and_asks_for_the_speed_of_light() -> None:
@@ -134,3 +141,17 @@ def test_the_run_starts_where_the_profiler_is_told_and_asks_for_the_speed_of_lig
     assert options.from_start is False
     assert options.sections == ("SpeedOfLight",)
     assert options.metrics
+
+
+@pytest.mark.parametrize("report", [Path("r"), None])
+def test_what_ended_it_early_is_known_whatever_was_measured(
+    monkeypatch: pytest.MonkeyPatch, found: Found, report: Path | None
+) -> None:
+    ended = Collected(report, NcuLog(), -2, None, 2, timed_out=False, elapsed_s=1.0)
+    monkeypatch.setattr(profiling, "_collected", lambda *_: ended)
+    monkeypatch.setattr(profiling, "load", lambda *_, **__: None)
+    monkeypatch.setattr(profiling, "diagnose", lambda *_, **__: replace(WHOLE, kernels=()))
+    request = Request(Path("x.py"), sys.executable)
+    why = profiling.explain(profiling.Profiler("ncu", None, None), request, found)
+    assert why.signum == 2
+    assert why.notes
