@@ -2,8 +2,9 @@ r"""The container of a ``.ncu-rep`` file, checked without NVIDIA's library.
 
 The library loads almost anything without complaint and finds nothing in a file whose end is
 missing, so the file is walked first. Layout: ``NVR\0``, a length-prefixed file header, then
-blocks of {u32 length, protobuf header, payload}. Of a block header's fields only three matter:
-2 and 7 count the results it announces and 5 is the size of the payload after it.
+blocks of {u32 length, protobuf header, payload}. Of a block header's fields five matter: 1 counts
+the modules it announces, 2 and 7 the results, 4 holds names that results of all blocks are written
+with, and 5 is the size of the payload after it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from kprof.protobuf import DamagedError, numbers
+from kprof.protobuf import DamagedError, fields
 
 MAGIC = b"NVR\0"
 
-_MODULES, _RESULTS, _PAYLOAD_SIZE, _RANGE_RESULTS = 1, 2, 5, 7
+_MODULES, _RESULTS, _STRINGS, _PAYLOAD_SIZE, _RANGE_RESULTS = 1, 2, 4, 5, 7
 _FILE_VERSION = 1
 _MAX_HEADER = 64 << 20  # real block headers are below 1 MiB (they hold string tables)
 _WRITER = re.compile(rb"(20\d\d\.\d{1,2}\.\d{1,2}\.\d{1,2}) \(build \d+\)")
@@ -27,6 +28,27 @@ _WRITER = re.compile(rb"(20\d\d\.\d{1,2}\.\d{1,2}\.\d{1,2}) \(build \d+\)")
 
 class _BrokenBlockError(Exception):
     """The bytes at this place are not a block."""
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One block.
+
+    Attributes:
+        start: where its header begins.
+        body: where its payload begins.
+        end: offset after it.
+        results: how many it announces.
+        modules: the same for device code.
+        strings: whether it holds names that other blocks refer to.
+    """
+
+    start: int
+    body: int
+    end: int
+    results: int
+    modules: int
+    strings: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,30 +94,28 @@ def walk(path: Path) -> Container:
 
 
 def _walk(data: mmap.mmap) -> Container:
-    totals = dict.fromkeys((_MODULES, _RESULTS, _RANGE_RESULTS), 0)
-    payloads = {_MODULES: 0, _RESULTS: 0}
     try:
-        version, position = _file_header(data)
+        version, whole = _file_header(data)
     except _BrokenBlockError:
         return Container(None, 0, 0, 0, 0, 0, len(data))
-    try:
-        for header, end in _blocks(data, position):
-            position = end
-            for key in totals:
-                totals[key] += header.get(key, 0)
-            kind = _MODULES if header.get(_MODULES) else _RESULTS
-            payloads[kind] += header.get(_PAYLOAD_SIZE, 0)
-    except _BrokenBlockError:
-        pass
+    results = modules = result_bytes = module_bytes = 0
+    for block in blocks(data):
+        whole = block.end
+        results += block.results
+        modules += block.modules
+        if block.modules:
+            module_bytes += block.end - block.body
+        else:
+            result_bytes += block.end - block.body
     return Container(
         version=version,
-        results=totals[_RESULTS] + totals[_RANGE_RESULTS],
-        result_bytes=payloads[_RESULTS],
-        module_bytes=payloads[_MODULES],
-        modules=totals[_MODULES],
-        whole=position,
+        results=results,
+        result_bytes=result_bytes,
+        module_bytes=module_bytes,
+        modules=modules,
+        whole=whole,
         size=len(data),
-        doubled=data[position : position + len(MAGIC)] == MAGIC,
+        doubled=data[whole : whole + len(MAGIC)] == MAGIC,
         writer=_writer(data),
     )
 
@@ -106,22 +126,41 @@ def _writer(data: mmap.mmap) -> str | None:
 
 
 def _file_header(data: mmap.mmap) -> tuple[int | None, int]:
-    fields, end = _header(data, len(MAGIC))
-    return fields.get(_FILE_VERSION), end
+    header, end = _header(data, len(MAGIC))
+    version = dict(header).get(_FILE_VERSION)
+    return version if isinstance(version, int) else None, end
 
 
-def _blocks(data: mmap.mmap, position: int) -> Iterator[tuple[dict[int, int], int]]:
-    """Yield each whole block's numeric header fields and the offset after its payload."""
-    while position < len(data):
-        fields, end = _header(data, position)
-        end += fields.get(_PAYLOAD_SIZE, 0)
-        if end > len(data):
-            raise _BrokenBlockError
-        yield fields, end
-        position = end
+def blocks(data: mmap.mmap) -> Iterator[Block]:
+    """Yield the whole blocks of a file that starts with :data:`MAGIC`, up to the first damage."""
+    try:
+        _, position = _file_header(data)
+        while position < len(data):
+            block = _block(data, position)
+            yield block
+            position = block.end
+    except _BrokenBlockError:
+        return
 
 
-def _header(data: mmap.mmap, position: int) -> tuple[dict[int, int], int]:
+def _block(data: mmap.mmap, start: int) -> Block:
+    header, body = _header(data, start)
+    numbers = {number: value for number, value in header if isinstance(value, int)}
+    end = body + numbers.get(_PAYLOAD_SIZE, 0)
+    if end > len(data):
+        raise _BrokenBlockError
+    return Block(
+        start=start,
+        body=body,
+        end=end,
+        results=numbers.get(_RESULTS, 0) + numbers.get(_RANGE_RESULTS, 0),
+        modules=numbers.get(_MODULES, 0),
+        strings=any(number == _STRINGS and value for number, value in header),
+    )
+
+
+def _header(data: mmap.mmap, position: int) -> tuple[list[tuple[int, int | bytes]], int]:
+    """Return the fields of the header at a position, and where it ends."""
     start = position + 4
     if start > len(data):
         raise _BrokenBlockError
@@ -130,6 +169,6 @@ def _header(data: mmap.mmap, position: int) -> tuple[dict[int, int], int]:
     if length > _MAX_HEADER or end > len(data):
         raise _BrokenBlockError
     try:
-        return numbers(data[start:end]), end
+        return list(fields(data[start:end])), end
     except DamagedError as error:
         raise _BrokenBlockError from error

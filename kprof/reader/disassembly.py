@@ -1,8 +1,9 @@
 """Text and source line of instructions, bought sparingly.
 
-The library takes a whole module apart to describe one instruction: 25 to 80 ms and 12 MB for a
-kernel of torch, where everything else about that kernel takes 8 ms, and 0.04 ms for every further
-instruction. So launches of one function share one disassembly, functions that waste memory
+The library reads all device code of a file to describe one instruction of a kernel: 25 to 80 ms
+and 12 MB for torch, where everything else about that kernel takes 8 ms, and 0.04 ms for every
+further instruction. An excerpt (:mod:`kprof.reader.excerpt`) takes a third of that, where there can
+be one. So launches of one function share one disassembly, functions that waste memory
 accesses and those with most GPU time go first, and a budget in bytes of device code (not in
 seconds: two readings of a file must be equal) ends it. It buys the vital instructions of as many
 functions as it can, and then the rest of the first of them.
@@ -15,12 +16,13 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from itertools import pairwise, repeat, starmap
+from operator import itemgetter
 
 from kprof.model.profile import Code, Instruction, Kernel
 from kprof.reader.calls import bound
-from kprof.reader.instructions import Executions
-from kprof.reader.library import Action, SourceInfo
+from kprof.reader.instructions import Executions, function_starts
+from kprof.reader.library import MANGLED, Action, SourceInfo
 from kprof.reader.vital import vital
 
 # About 0.1 s of the library's time: three of torch's larger functions, or every kernel of most
@@ -37,6 +39,8 @@ _LONGEST_GAP = 64
 _WASTEFUL = 0.1
 
 _Row = Mapping[str, float]
+# Of an instruction: offset, text, file, line and function.
+_Fields = tuple[int, str, str | None, int | None, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ class Listing:
         starts: start addresses of its functions, ascending; several for a graph.
         rows: counters by absolute program counter.
         executed: how often every instruction ran, None where not measured.
+        name: the kernel's mangled name, empty where the report has none.
     """
 
     index: int
@@ -58,6 +63,7 @@ class Listing:
     starts: tuple[int, ...]
     rows: Mapping[int, _Row]
     executed: Executions | None = None
+    name: str = ""
 
     def part(self, pc: int) -> int:
         """Return the position of the function that holds a program counter."""
@@ -86,6 +92,16 @@ class Described:
 
     places: Mapping[int, Code]
     code: tuple[Code, ...] = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle plain rows: an object for each takes three times as long, both ways."""
+        rows = [(at.pc, at.sass, at.file, at.line, at.function) for at in self.places.values()]
+        return _described, (array("q", self.places), rows, bool(self.code))
+
+
+def _described(keys: Sequence[int], rows: Iterable[_Fields], whole: bool) -> Described:
+    places = dict(zip(keys, starmap(Code, rows), strict=True))
+    return Described(places, tuple(places.values()) if whole else ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +196,7 @@ class Order:
         printed: those to print.
         launches: the kernels that share the function.
         whole: whether executions were measured, and ``keys`` is the function.
+        name: the kernel's mangled name, empty where the report has none.
     """
 
     index: int
@@ -188,6 +205,7 @@ class Order:
     printed: frozenset[int]
     launches: tuple[int, ...]
     whole: bool
+    name: str = ""
 
 
 def order(choice: Choice) -> Order:
@@ -201,7 +219,14 @@ def order(choice: Choice) -> Order:
         printed=printed,
         launches=tuple(listing.index for listing in function.launches),
         whole=leader.executed is not None,
+        name=leader.name,
     )
+
+
+def is_ordered(action: Action, wanted: Order) -> bool:
+    """Say whether a kernel is the one to describe, or one of the same code."""
+    starts = function_starts(action, dict.fromkeys(wanted.starts))
+    return starts == wanted.starts and (action.name(MANGLED) or "") == wanted.name
 
 
 def buys_any(budget: int, module_bytes: int) -> bool:
@@ -302,19 +327,20 @@ def _column(listing: Listing, found: Described, values: Sequence[float]) -> Sequ
         return ()
     counted = dict(zip(listing.executed.pcs, values, strict=True))
     start = listing.starts[0]
-    return array("d", [counted.get(start + key, 0.0) for key in found.places])
+    pcs = [start + key for key in found.places]
+    return array("d", map(counted.get, pcs, repeat(0.0)))
+
+
+# An instruction that nothing is known of.
+_UNKNOWN = Code(0, "")
 
 
 def _instructions(listing: Listing, places: Mapping[int, Code]) -> tuple[Instruction, ...]:
-    described = ((pc, places.get(listing.key(pc))) for pc in sorted(listing.rows))
-    return tuple(
-        Instruction(
-            pc=listing.offset(pc),
-            sass=place.sass if place else "",
-            file=place.file if place else None,
-            line=place.line if place else None,
-            values=listing.rows[pc],
-            function=listing.part(pc),
-        )
-        for pc, place in described
-    )
+    start, single = listing.starts[0], len(listing.starts) == 1
+    found = []
+    for pc, values in sorted(listing.rows.items(), key=itemgetter(0)):
+        known = places.get(pc - start, _UNKNOWN)
+        # There are thousands, of one function as good as always: no search for that.
+        offset, function = (pc - start, 0) if single else (listing.offset(pc), listing.part(pc))
+        found.append(Instruction(offset, known.sass, known.file, known.line, values, function))
+    return tuple(found)

@@ -160,4 +160,12 @@ def _listing(action: Action, kernel: Kernel, names: Sequence[str]) -> Listing | 
         function_sizes(action),
         tuple(start - starts[0] for start in starts),
     )
-    return Listing(kernel.index, function, kernel.duration_s or 0.0, starts, rows, executed)
+    return Listing(
+        index=kernel.index,
+        function=function,
+        duration_s=kernel.duration_s or 0.0,
+        starts=starts,
+        rows=rows,
+        executed=executed,
+        name=kernel.mangled,
+    )

@@ -8,6 +8,7 @@ import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 from kprof.reader.calls import bound, doubles, unsigned
 from kprof.reader.library import Action, Metric
@@ -113,12 +114,10 @@ def counters(
     rows: dict[int, dict[str, float]] = {}
     for name in (*MEMORY, *_stalls(names, totals), SAMPLES):
         pcs, values = columns.read(name) or ((), ())
-        for position in [at for at, value in enumerate(values) if value]:
-            rows.setdefault(pcs[position], {})[name] = values[position]
+        for pc, value in compress(zip(pcs, values, strict=True), values):
+            rows.setdefault(pc, {})[name] = value
     if executed is not None:
-        _note(rows, EXECUTED, executed.pcs, executed.warps)
-        if executed.threads:
-            _note(rows, THREADS, executed.pcs, executed.threads)
+        _note(rows, executed)
     return rows
 
 
@@ -134,13 +133,15 @@ def _stalls(names: Sequence[str], totals: Mapping[str, float]) -> list[str]:
     )
 
 
-def _note(
-    rows: Mapping[int, dict[str, float]], name: str, pcs: Sequence[int], values: Sequence[float]
-) -> None:
+def _note(rows: Mapping[int, dict[str, float]], executed: Executions) -> None:
+    pcs, warps, threads = executed.pcs, executed.warps, executed.threads
     for pc, row in rows.items():
         position = bisect.bisect_left(pcs, pc)
-        if position < len(pcs) and pcs[position] == pc and values[position]:
-            row[name] = values[position]
+        if position < len(pcs) and pcs[position] == pc:
+            if warps[position]:
+                row[EXECUTED] = warps[position]
+            if threads and threads[position]:
+                row[THREADS] = threads[position]
 
 
 def function_starts(action: Action, rows: Mapping[int, object]) -> tuple[int, ...]:

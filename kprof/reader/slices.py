@@ -5,11 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from kprof.model.profile import Kernel
 from kprof.reader.describer import Describer
@@ -21,13 +20,14 @@ from kprof.reader.disassembly import (
     buys_any,
     describe,
     functions,
+    is_ordered,
     order,
 )
 from kprof.reader.extract import Extractor
 from kprof.reader.forks import Death, Forks
 from kprof.reader.instructions import EXECUTED
 from kprof.reader.job import Answer, Job, Lost, Outcome, Packed, Part
-from kprof.reader.library import Action
+from kprof.reader.loaded import Alone, Load, Loaded
 
 # Halving a slice that died finds the kernel that breaks the library; a file that is broken all
 # over is given up after so many deaths.
@@ -43,32 +43,38 @@ _Pickled = bytes
 class Slices:
     """Reads one loaded report."""
 
-    def __init__(self, job: Job, context: Any) -> None:
-        """Prepare to read an ``ncu_report.IContext``."""
+    def __init__(self, job: Job, load: Load) -> None:
+        """Load the report.
+
+        Args:
+            job: what to read.
+            load: ``ncu_report.load_report``.
+        """
         self._job = job
-        self._ranges = [context.range_by_idx(index) for index in range(context.num_ranges())]
-        self._counts = [part.num_actions() for part in self._ranges]
         self._folder = Path(job.output).parent
         self._deaths = 0
+        self._alone = Alone(Path(job.report), self._folder, load)
+        # First of all: it has most to do before it is asked, and a processor is idle until then.
+        self._describer = self._started_describer()
+        self._loaded = Loaded(load(job.report))
 
     def read(self) -> Answer:
         """Read everything, then describe the most interesting instructions."""
-        total = sum(self._counts)
+        total = self._loaded.total
         if self._job.shared:
-            self._share(total)
-        describer = self._describer(total)
+            self._share()
         parts, lost = self._read_all(total)
         chosen = affordable(
             functions(listing for part in parts for listing in part.listings),
             budget=self._job.disassemble_bytes,
             module_bytes=self._job.module_bytes,
         )
-        places, undescribed = self._described(describer, [order(choice) for choice in chosen])
+        places, undescribed = self._described([order(choice) for choice in chosen])
         bare = tuple(replace(part, listings=()) for part in parts)
-        found = Outcome(len(self._ranges), total, (), lost, undescribed)
+        found = Outcome(self._loaded.ranges, total, (), lost, undescribed)
         return Answer(found, bare, places)
 
-    def _share(self, total: int) -> None:
+    def _share(self) -> None:
         """Have the library load, once for all forks, what it needs for any kernel.
 
         It does so with the first kernel that it is asked for: 50 ms and 120 MB for a report of
@@ -76,25 +82,22 @@ class Slices:
         without.
         """
         with contextlib.suppress(Exception):  # met again in a fork, and told of there
-            for _ in self._actions(range(min(total, 1))):
-                return
+            self._loaded.action(0)
 
-    def _described(
-        self, describer: Describer[Sequence[Order], _Pickled] | None, chosen: Sequence[Order]
-    ) -> tuple[tuple[_Pickled, ...], int]:
+    def _described(self, chosen: Sequence[Order]) -> tuple[tuple[_Pickled, ...], int]:
         """Describe in the process that is ready, or, should it have died, in new ones."""
-        found = describer.ask(chosen) if describer else Death(0)
+        found = self._describer.ask(chosen) if self._describer else Death(0)
         return self._describe_all(chosen) if isinstance(found, Death) else ((found,), 0)
 
-    def _describer(self, total: int) -> Describer[Sequence[Order], _Pickled] | None:
-        """Start the process that will describe, where there is something to overlap it with."""
+    def _started_describer(self) -> Describer[Sequence[Order], _Pickled] | None:
+        """Start the process that will describe, where anything can be."""
         budget, module = self._job.disassemble_bytes, self._job.module_bytes
-        if not hasattr(os, "fork") or not total or not buys_any(budget, module):
+        if not hasattr(os, "fork") or not buys_any(budget, module):
             return None
         return Describer(self._folder, self._start_disassembler, self._describe)
 
     def _start_disassembler(self) -> None:
-        ((_, action),) = self._actions([0])
+        action = self._alone.action(0, lambda _: True)  # any will do
         metric = action.metric_by_name(EXECUTED)
         ids = metric.correlation_ids() if metric and metric.has_correlation_ids() else None
         if ids is not None:
@@ -136,8 +139,8 @@ class Slices:
         kernels: list[Kernel] = []
         listings: list[Listing] = []
         cut_off = 0
-        for index, action in self._actions(range(*span)):
-            found = extractor.read(index, action)
+        for index in range(*span):
+            found = extractor.read(index, self._loaded.action(index))
             if found is None:
                 cut_off += 1
                 continue
@@ -146,16 +149,6 @@ class Slices:
             listings += [listing] if listing is not None else []
         part = Part(tuple(kernels), extractor.devices.found, extractor.counters, cut_off)
         return Packed.of(part, tuple(listings))
-
-    def _actions(self, indices: Iterable[int]) -> Iterator[tuple[int, Action]]:
-        """Yield actions by their position over all ranges."""
-        for index in indices:
-            rest = index
-            for part, count in zip(self._ranges, self._counts, strict=True):
-                if rest < count:
-                    yield index, part.action_by_idx(rest)
-                    break
-                rest -= count
 
     def _describe_all(self, chosen: Sequence[Order]) -> tuple[tuple[_Pickled, ...], int]:
         shares = [chosen[first :: self._job.processes] for first in range(self._job.processes)]
@@ -173,7 +166,7 @@ class Slices:
     def _describe(self, share: Sequence[Order]) -> _Pickled:
         described: dict[int, Described] = {}
         for wanted in share:
-            ((_, action),) = self._actions([wanted.index])
+            action = self._alone.action(wanted.index, partial(is_ordered, wanted=wanted))
             found = describe(action, wanted)
             described.update(dict.fromkeys(wanted.launches, found))
         return pickle.dumps(described, pickle.HIGHEST_PROTOCOL)

@@ -35,7 +35,7 @@ def main() -> int:
         return NO_LIBRARY
     gc.disable()  # nothing here forms cycles, and the process ends soon
     try:
-        answer = Slices(job, ncu_report.load_report(job.report)).read()
+        answer = Slices(job, ncu_report.load_report).read()
         Path(job.output).write_bytes(pickle.dumps(answer, pickle.HIGHEST_PROTOCOL))
     except MemoryError:
         return NO_MEMORY

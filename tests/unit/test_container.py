@@ -6,34 +6,13 @@ from pathlib import Path
 import pytest
 
 from kprof.reader.container import MAGIC, walk
-
-VARINT, BYTES, GROUP = 0, 2, 3
-
-
-def varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    return bytes([*out, value])
-
-
-def field(number: int, value: int | bytes) -> bytes:
-    if isinstance(value, int):
-        return varint(number << 3 | VARINT) + varint(value)
-    return varint(number << 3 | BYTES) + varint(len(value)) + value
-
-
-def block(*fields: tuple[int, int | bytes], payload: bytes = b"") -> bytes:
-    header = b"".join(field(*pair) for pair in (*fields, (5, len(payload))))
-    return struct.pack("<I", len(header)) + header + payload
+from tests.blocks import BYTES, GROUP, START, block, field, varint
 
 
 def kernel(payload: bytes = b"k" * 300) -> bytes:
     return block((2, 1), (4, b"strings"), payload=payload)
 
 
-START = MAGIC + struct.pack("<I", 2) + field(1, 7)
 SESSION = block((3, b"NVIDIA Nsight Compute"), payload=b"2025.3.1.0 (build 36398880)")
 REPORT = START + SESSION + block((1, 1), payload=b"c" * 500) + kernel() + kernel()
 

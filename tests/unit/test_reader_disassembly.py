@@ -1,8 +1,11 @@
 from __future__ import annotations
 
+import pickle
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
+
+import pytest
 
 from kprof.model import Kernel
 from kprof.reader.disassembly import (
@@ -14,6 +17,7 @@ from kprof.reader.disassembly import (
     describe,
     finished,
     functions,
+    is_ordered,
     order,
     waste,
 )
@@ -168,6 +172,61 @@ def text_of(sass: str) -> str:
         text: ClassVar = {0x110: sass}
 
     return describe(Branch(), only(Function((listing(0),)))).places[0x10].sass
+
+
+def handed_over(described: Described) -> Described:
+    found: Described = pickle.loads(pickle.dumps(described))  # noqa: S301 - our own
+    return found
+
+
+def test_a_description_comes_out_of_a_pickle_as_it_went_in() -> None:
+    one = listing(0, rows={pc: {SHARED: 1.0} for pc in (0x110, 0x120)}, executed=ran(0x110, 0x130))
+    (function,) = functions([one])
+    whole = describe(Action(), order((function, frozenset(function.whole))))
+    assert handed_over(whole) == whole
+    assert len(whole.code) == 3
+    counted = Described(whole.places)
+    assert handed_over(counted) == counted
+
+
+@dataclass
+class Launched:
+    """A kernel of the library that starts at one address."""
+
+    start: int
+    mangled: str | None
+
+    def metric_by_name(self, name: str) -> Launched | None:
+        return self if name == "launch__function_pcs" else None
+
+    def num_instances(self) -> int:
+        return 1
+
+    def as_uint64(self, _: int) -> int:
+        return self.start
+
+    def name(self, _: int) -> str | None:
+        return self.mangled
+
+
+@pytest.mark.parametrize(
+    ("action", "expected"),
+    [
+        (Launched(0x100, "f"), True),
+        (Launched(0x100, "g"), False),
+        (Launched(0x200, "f"), False),
+        (Launched(0x100, None), False),
+    ],
+)
+def test_the_kernel_to_describe_is_told_by_name_and_address(action: Any, expected: bool) -> None:
+    ordered = only(Function((replace(listing(0), name="f"),)))
+    assert is_ordered(action, ordered) is expected
+
+
+def test_a_kernel_without_a_name_is_told_by_its_address() -> None:
+    ordered = only(Function((listing(0),)))
+    nameless: Any = Launched(0x100, None)
+    assert is_ordered(nameless, ordered)
 
 
 def test_targets_of_branches_are_offsets() -> None:

@@ -1,0 +1,128 @@
+"""An excerpt of a report: one kernel with its own device code.
+
+To describe an instruction the library reads all device code in the file, once for every kernel:
+90 MB and 50 ms for 75 kernels of torch, where taking apart the one module that matters takes 2 ms
+(measured).
+
+A result says in its field 15 of which module it is, and a module in field 1 which one it is; both
+hold for all reports that kprof is tested with, of ncu 2021.1 to 2025.3. A report where they do not
+has no excerpt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from kprof.protobuf import DamagedError, fields
+from kprof.reader.container import Block, blocks
+
+_MODULE_OF_RESULT, _ID = 15, 1
+# A tag and a number: the first field of a module.
+_ID_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A block of the report, and whose it is; one of nobody is in every excerpt.
+
+    Attributes:
+        block: where it is.
+        result: which of the results it is, None for no result.
+        module: of which module it is, None for no module.
+    """
+
+    block: Block
+    result: int | None = None
+    module: int | None = None
+
+
+class Excerpts:
+    """Writes excerpts of one report."""
+
+    def __init__(self, report: Path) -> None:
+        """Find out where everything is.
+
+        Raises:
+            OSError: the file cannot be read.
+        """
+        self._report = report
+        with self._mapped() as data:
+            parts = list(_parts(data))
+        # No block of several results has been seen: which of them is meant is not known.
+        self._parts = parts if all(part.block.results <= 1 for part in parts) else []
+
+    def write(self, index: int, target: Path) -> int | None:
+        """Write an excerpt that holds one kernel.
+
+        Args:
+            index: the kernel's position among the results of the file.
+            target: what to write.
+
+        Returns:
+            Its position among the results of the excerpt, None where no excerpt can be made or
+            it would be no smaller.
+
+        Raises:
+            OSError: one of the files.
+        """
+        with self._mapped() as data:
+            chosen = self._chosen(index, data)
+            if chosen is None:
+                return None
+            with target.open("wb") as file:
+                start = self._parts[0].block.start
+                file.write(data[:start])
+                for part in chosen:
+                    file.write(data[part.block.start : part.block.end])
+        return sum(part.result is not None and part.result < index for part in chosen)
+
+    def _mapped(self) -> mmap.mmap:
+        with self._report.open("rb") as file:
+            return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def _chosen(self, index: int, data: mmap.mmap) -> list[_Part] | None:
+        result = next((part for part in self._parts if part.result == index), None)
+        module = None if result is None else _module_of(data, result.block)
+        modules = {part.module for part in self._parts} - {None}
+        if module not in modules or len(modules) == 1:
+            return None
+        return [
+            part
+            for part in self._parts
+            if part.module in {None, module}
+            and (part.result in {None, index} or part.block.strings)
+        ]
+
+
+def _parts(data: mmap.mmap) -> Iterator[_Part]:
+    results = 0
+    for block in blocks(data):
+        yield _Part(
+            block,
+            result=results if block.results else None,
+            module=_number(data[block.body + 4 : block.body + 4 + _ID_BYTES], _ID)
+            if block.modules
+            else None,
+        )
+        results += block.results
+
+
+def _module_of(data: mmap.mmap, result: Block) -> int | None:
+    found = _field(data[result.body + 4 : result.end], _MODULE_OF_RESULT)
+    return _number(found, _ID) if isinstance(found, bytes) else None
+
+
+def _number(message: bytes, wanted: int) -> int | None:
+    found = _field(message, wanted)
+    return found if isinstance(found, int) else None
+
+
+def _field(message: bytes, wanted: int) -> int | bytes | None:
+    """Return the first field of a number, None where damage comes before it."""
+    with contextlib.suppress(DamagedError):
+        return next((value for number, value in fields(message) if number == wanted), None)
+    return None
