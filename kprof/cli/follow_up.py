@@ -59,7 +59,7 @@ def follow_up(
     groups = _groups(cases)
     if not cases or mangled_filter(groups) is None or not _alike(measured, deep):
         return measured
-    seconds = stages.estimate_follow_up_s(groups, _plain_s(measured, selection))
+    seconds = stages.estimate_follow_up_s(groups, _under_ncu_s(measured, selection))
     left_s = runner.left_s()
     if left_s is not None and left_s < seconds:
         return measured
@@ -131,10 +131,10 @@ def _announced(cases: Mapping[int, _Case], selection: Selection, seconds: float)
     )
 
 
-def _plain_s(measured: Measured, selection: Selection) -> float:
+def _under_ncu_s(measured: Measured, selection: Selection) -> float:
     if measured.surveyed is None:  # that run was in depth: it takes no longer without
         return measured.first.collected.elapsed_s
-    return measured.surveyed.plain_s(selection)
+    return measured.surveyed.plain_s(selection) + stages.ATTACH_S
 
 
 def _launches(stage: Stage, names: Sequence[str]) -> list[Kernel]:

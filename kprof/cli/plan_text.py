@@ -25,7 +25,7 @@ def lines(selection: Selection, plain_s: float, depth: str, *, follows: bool = F
     """
     seen = selection.summary()
     chosen = selection.selected
-    seconds = stages.estimate_s(selection, plain_s, PASSES[depth])
+    seconds = stages.estimate_s(selection, plain_s, PASSES[depth], patched=depth != "quick")
     size = units.si(len(chosen) * stages.BYTES_PER_KERNEL, "B")
     full = _duration(stages.estimate_full_s(selection))
     said = [
@@ -54,7 +54,7 @@ def _follow_up(selection: Selection, plain_s: float) -> list[str]:
     large = [group for group in selection.selected if group.total_s > stages.WORTH * total_s]
     if not large:
         return []
-    seconds = stages.estimate_follow_up_s(large, plain_s)
+    seconds = stages.estimate_follow_up_s(large, plain_s + stages.ATTACH_S)
     return [
         "Should what limits a kernel with more than "
         f"{100 * stages.WORTH:.0f} % of that time stay open: one more run for the counters that "

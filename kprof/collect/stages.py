@@ -33,9 +33,12 @@ FEW = 40  # launches that are measured without a survey: some 15 s on an H200
 MOST = 10_000  # launches that a survey takes: some 80 s
 SURVEY_METRICS = ("gpu__time_duration.sum",)
 
-# What one launch costs ncu 2025.3 on an H200 (docs/decisions/0012): replaying one pass, and timing
-# one launch.
+# What ncu 2025.3 costs on an H200 (docs/decisions/0012): to attach to a program and to write its
+# report, one pass of a launch, patching its code for what is counted per instruction, and timing a
+# launch alone.
+ATTACH_S = 3.5
 PASS_S = 0.05
+PATCH_S = 0.12
 TIMED_S = 0.008
 FULL_PASSES = 38
 BYTES_PER_KERNEL = 450_000
@@ -124,27 +127,34 @@ def _one_each(options: Options, groups: Sequence[Group], names: str | None) -> O
     )
 
 
-def estimate_s(selection: Selection, plain: float, passes: int) -> float:
+def estimate_s(selection: Selection, plain: float, passes: int, *, patched: bool) -> float:
     """Return how long the run in depth takes, in seconds.
 
     Args:
         selection: the survey.
         plain: wall time of the target alone.
         passes: replay passes per kernel.
+        patched: whether something is counted per instruction.
     """
-    return plain + sum(
-        passes * (PASS_S + (group.example.duration_s or 0.0)) for group in selection.selected
+    each_s = PATCH_S if patched else 0.0
+    return (
+        plain
+        + ATTACH_S
+        + sum(
+            each_s + passes * (PASS_S + (group.example.duration_s or 0.0))
+            for group in selection.selected
+        )
     )
 
 
-def estimate_follow_up_s(groups: Sequence[Group], plain: float) -> float:
+def estimate_follow_up_s(groups: Sequence[Group], under_ncu: float) -> float:
     """Return how long a further run for these groups takes at most, in seconds.
 
     Args:
         groups: what it measures.
-        plain: wall time of the target alone.
+        under_ncu: wall time of the target under ncu where nothing is measured.
     """
-    return plain + sum(
+    return under_ncu + sum(
         FOLLOW_UP_PASSES * (PASS_S + (group.example.duration_s or 0.0)) for group in groups
     )
 

@@ -181,5 +181,6 @@ def test_the_survey_measures_durations_as_in_the_program() -> None:
 
 def test_estimates_grow_with_what_is_measured() -> None:
     found = selection.select([launch("a", 1e-3), launch("b", 1e-3)], coverage=1)
-    quick, standard = (stages.estimate_s(found, 5.0, passes) for passes in (5, 8))
-    assert 5.0 < quick < standard < stages.estimate_full_s(found) + 5.0
+    quick = stages.estimate_s(found, 5.0, 5, patched=False)
+    standard = stages.estimate_s(found, 5.0, 8, patched=True)
+    assert 5.0 < quick < standard < stages.estimate_full_s(found) + 5.0 + stages.ATTACH_S
