@@ -110,9 +110,9 @@ def _surveyed(
 ) -> Measured:
     surveyed = survey_of(runner, options, muted=trial is not None, start=start)
     survey, profile = surveyed.stage, surveyed.profile
-    first = trial or surveyed.shown
     if profile is None:
-        return Measured(first, first, trouble=survey if first is not survey else None)
+        return Measured(trial or survey, trial or survey, trouble=trial and survey)
+    first = trial or surveyed.shown
     if survey.stopped:
         chosen = select(profile.kernels, coverage=0, complete=False, timed_by=survey.timed_by)
         return Measured(first, survey, surveyed=survey, survey=profile, selection=chosen)

@@ -13,6 +13,7 @@ from kprof.collect.trace import Trace, profile, read
 from kprof.collect.tracer import Tracer, built, tracer
 from kprof.model import Profile
 
+_ONCE = "its standard input can be read once, and a trace may turn out to be of no use"
 _NO_GPU = "no process of it used a GPU that can be traced"
 _NO_LAUNCH = "nothing was launched"
 _CUT_SHORT = "a process ended without a word"
@@ -24,7 +25,7 @@ class Surveyed:
 
     Attributes:
         stage: the run that gave it.
-        shown: the run whose output was shown.
+        shown: the run whose output was shown, where there is a profile.
         profile: what it read, None where there is nothing.
         complete: False when the program launched more than a survey takes.
     """
@@ -52,7 +53,7 @@ def survey_of(runner: Runner, options: Options, *, muted: bool, start: stages.Po
     """
     wanted = stages.surveying(options)
     how = tracing(options, runner.ncu, runner.target, runner.scratch)
-    how = how if isinstance(how, str) else built(how) or how
+    how = how if isinstance(how, str) else built(how, limit_s=runner.left_s()) or how
     if isinstance(how, str):
         if runner.verbose:
             runner.say(f"ncu times the launches: {how}")
@@ -79,6 +80,8 @@ def survey_of(runner: Runner, options: Options, *, muted: bool, start: stages.Po
 
 def tracing(options: Options, ncu: str, target: Target, folder: Path) -> Tracer | str:
     """Return how the target is traced, or why it cannot be; see :func:`tracer`."""
+    if stages.stdin_position() == "gone":
+        return _ONCE
     python = target.argv[0] if target.python else None
     return tracer(options, ncu=ncu, folder=folder, python=python)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from kprof import process
 from kprof.collect import stop, tree
 from kprof.collect.progress import Event, NcuLog
-from kprof.errors import NcuFailed
+from kprof.errors import KprofError, NcuFailed, OutputNotWritable
 
 KERNEL_TIMEOUT_S = 600.0
 _POLL_S = 0.1
@@ -73,6 +73,7 @@ def collect(
 
     Raises:
         NcuFailed: ncu cannot be started.
+        OutputNotWritable: the file for the target's output cannot be written.
     """
     began = time.monotonic()
     follower = _Follower(log, on_event)
@@ -81,7 +82,7 @@ def collect(
         try:
             child = process.start(argv, env=env, output=output)
         except OSError as error:
-            raise NcuFailed(f"{argv[0]} cannot be started: {error.strerror}") from error
+            raise _not_started(argv, output, error) from error
         try:
             watchdog = _Watchdog(kernel_timeout_s, lambda: _written(report, log))
             timed_out = _wait(child, follower, signals, watchdog, timeout_s)
@@ -127,6 +128,15 @@ def watch(
     ended = collect(argv, report=trace, log=log, timeout_s=timeout_s, env=env, output=output)
     status = ended.status if ended.status >= 0 else 128 - ended.status  # as a shell counts
     return replace(ended, target_exit=status)
+
+
+def _not_started(argv: Sequence[str], output: Path | None, error: OSError) -> KprofError:
+    if output is not None and str(error.filename) == str(output):
+        return OutputNotWritable(
+            f"{output.parent} cannot be written: {error.strerror}",
+            hint="see that the disk has space, and that nothing removes files below -o meanwhile",
+        )
+    return NcuFailed(f"{argv[0]} cannot be started: {error.strerror}")
 
 
 def _wait(

@@ -8,12 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kprof.collect.command import communicates
-from kprof.errors import UnreadableReport
+from kprof.errors import OutputNotWritable, UnreadableReport
 from kprof.model import Collection, Device, Kernel, Launch, Profile, Source
 from kprof.names import function
 
 HEADER = "kprof-trace"
 FORMAT = "1"
+_NO_HEADER = f"{HEADER}\t{FORMAT}\t0\t0\t\n".encode()  # then nothing says that it ended, either
 MOST = 200_000  # launches that are read: some 150 MB of memory
 
 
@@ -42,6 +43,7 @@ class _Process:
 
     names: dict[int, tuple[str, str]] = field(default_factory=dict)
     launches: list[tuple[int, ...]] = field(default_factory=list)
+    count: int = 0
     trouble: str | None = None
     ended: bool = False
 
@@ -55,16 +57,46 @@ def gather(trace: Path, merged: Path) -> int:
 
     Returns:
         How many there were.
+
+    Raises:
+        OutputNotWritable: the disk is full, say.
     """
-    parts = sorted(trace.parent.glob(f"{trace.name}.*"), key=lambda part: part.stat().st_mtime_ns)
+    parts = sorted(trace.parent.glob(f"{trace.name}.*"), key=_written_at)
     if parts:
-        with merged.open("wb") as target:
-            for part in parts:
-                data = part.read_bytes()
-                target.write(data[: data.rfind(b"\n") + 1])  # one that was killed stops anywhere
-    for part in parts:
-        part.unlink()
+        try:
+            with merged.open("wb") as target:
+                for part in parts:
+                    target.writelines(_whole_lines(part))
+                    part.unlink(missing_ok=True)  # a disk need not hold everything twice
+        except OSError as error:
+            raise OutputNotWritable(
+                f"{merged} cannot be written: {error.strerror or error}",
+                hint="free space, or choose another place with -o",
+            ) from error
     return len(parts)
+
+
+def _whole_lines(part: Path) -> Iterator[bytes]:
+    """Return a process's lines: it was killed in the middle of one, or could not write its first."""
+    lines = _lines(part)
+    first = next(lines, b"")
+    yield first if first.startswith(HEADER.encode() + b"\t") else _NO_HEADER
+    yield from lines
+
+
+def _lines(part: Path) -> Iterator[bytes]:
+    try:
+        with part.open("rb") as file:
+            yield from (line for line in file if line.endswith(b"\n"))
+    except OSError:  # another user's: like one without an end
+        return
+
+
+def _written_at(part: Path) -> int:
+    try:
+        return part.stat().st_mtime_ns
+    except OSError:  # it has gone
+        return 0
 
 
 def read(merged: Path, *, with_communication: bool = False) -> Trace:
@@ -82,12 +114,15 @@ def read(merged: Path, *, with_communication: bool = False) -> Trace:
     try:
         with merged.open(encoding="utf-8", errors="replace") as file:
             for line in file:
-                count += line.startswith("K\t")
-                if count <= MOST or not line.startswith("K\t"):
-                    _take(processes, line.rstrip("\n").split("\t"))
+                if line.startswith("K\t"):
+                    processes[-1].count += 1
+                    count += 1
+                    if count > MOST:
+                        continue
+                _take(processes, line.rstrip("\n").split("\t"))
         launches = [(process, launch) for process in processes for launch in _ordered(process)]
         kernels = tuple(_kernels(launches, with_communication=with_communication))
-    except (OSError, ValueError, IndexError) as error:
+    except (OSError, ValueError, IndexError, OverflowError) as error:
         raise UnreadableReport(f"{merged} is not a trace of launches: {error}") from error
     troubles = [process.trouble for process in processes if process.trouble]
     return Trace(
@@ -101,13 +136,20 @@ def read(merged: Path, *, with_communication: bool = False) -> Trace:
 
 def profile(trace: Trace, path: Path) -> Profile:
     """Return a trace as the profile of a survey."""
-    digest = hashlib.sha256(path.read_bytes()).hexdigest()
     return Profile(
-        source=Source(path=str(path), sha256=digest),
+        source=Source(path=str(path), sha256=_digest(path)),
         collection=Collection(depth="survey", cache_control="none"),
         devices=tuple(Device("unknown GPU", None, None) for _ in range(trace.devices)),
         kernels=trace.kernels,
     )
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as file:  # some 80 bytes a launch, of millions
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def _take(processes: list[_Process], fields: list[str]) -> None:
@@ -125,9 +167,9 @@ def _take(processes: list[_Process], fields: list[str]) -> None:
     elif kind == "F":
         process.trouble = rest[0]
     elif kind == "E":
-        _, dropped, outstanding = map(int, rest)
+        told, dropped, outstanding = map(int, rest)
         process.ended = True
-        if dropped or outstanding:
+        if dropped or outstanding or told != process.count:
             process.trouble = "CUPTI lost records, or the program itself traces with it"
 
 

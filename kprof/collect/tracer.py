@@ -7,8 +7,10 @@ none, or no CUPTI, ncu times the launches (docs/decisions/0017).
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,7 +27,8 @@ CUPTI = "KPROF_CUPTI"  # where the library finds CUPTI; set by the user: nowhere
 INJECTION = "CUDA_INJECTION64_PATH"
 _BUILD_TIMEOUT_S = 30.0
 _COMPILERS = ("cc", "gcc", "clang")
-_FLAGS = ("-O2", "-shared", "-fPIC", "-fvisibility=hidden")
+# CUPTI calls back for as long as the process lives, whoever unloads the library.
+_FLAGS = ("-O2", "-shared", "-fPIC", "-fvisibility=hidden", "-Wl,-z,nodelete")
 _LIBRARIES = ("-ldl", "-lpthread")
 _VERSION = re.compile(r"libcupti\.so\.(\d{1,2})(?:\.(\d+))?$")  # .so.2025.3.1 is a .so.13, too
 _PLACES = (
@@ -55,7 +58,8 @@ class Tracer:
             trace: the beginning of the files' names that it writes, one for each process.
         """
         libraries = os.pathsep.join(map(str, self.cupti))
-        return {INJECTION: self.build[-1], TRACE: str(trace), CUPTI: libraries}
+        # Absolute: the program may go elsewhere before it uses a GPU.
+        return {INJECTION: self.build[-1], TRACE: str(trace.absolute()), CUPTI: libraries}
 
 
 def tracer(
@@ -84,28 +88,34 @@ def tracer(
         return f"{INJECTION} is taken by another tool"
     if _narrowed(options):
         return "only ncu knows the launches that were asked for"
-    path = environ.get("PATH")
-    found = (shutil.which(name, path=path) for name in _names(environ))
-    compiler = next(filter(None, found), None)
+    compiler = _compiler(environ)
     if compiler is None:
         return "there is no C compiler"
     libraries = _libraries(ncu, python, environ, root)
     if not libraries:
         return "there is no CUPTI"
-    build = (compiler, *_FLAGS, str(SOURCE), *_LIBRARIES, "-o", str((folder / LIBRARY).absolute()))
+    build = (*compiler, *_FLAGS, str(SOURCE), *_LIBRARIES, "-o", str((folder / LIBRARY).absolute()))
     return Tracer(build, tuple(libraries))
 
 
-def built(tracer: Tracer) -> str | None:
-    """Build the library; return why that failed, None when it is there."""
+def built(tracer: Tracer, *, limit_s: float | None = None) -> str | None:
+    """Build the library; return why that failed, None when it is there.
+
+    Args:
+        tracer: how to.
+        limit_s: seconds that it may take, beside a limit of its own.
+    """
+    limit_s = _BUILD_TIMEOUT_S if limit_s is None else min(_BUILD_TIMEOUT_S, limit_s)
     try:
-        done = process.run(tracer.build, timeout_s=_BUILD_TIMEOUT_S)
+        done = process.run(tracer.build, timeout_s=limit_s)
     except OSError as error:
         return f"{tracer.build[0]} cannot be started ({error.strerror})"
-    if done.returncode == 0:
+    if done.returncode == 0 and presence.exists(tracer.build[-1]):
         return None
     said = done.stderr.decode(errors="replace").strip().splitlines()
-    return f"{tracer.build[0]} cannot build the tracer ({said[0][:200] if said else 'no reason'})"
+    why = said[0][:200] if said else "it gave no reason"
+    why = f"not within {limit_s:.0f} s" if done.timed_out else why
+    return f"{tracer.build[0]} cannot build the tracer ({why})"
 
 
 def _narrowed(options: Options) -> bool:
@@ -116,9 +126,20 @@ def _narrowed(options: Options) -> bool:
     )
 
 
-def _names(environ: Mapping[str, str]) -> Iterator[str]:
-    yield from environ.get("CC", "").split()[:1]
-    yield from _COMPILERS
+def _compiler(environ: Mapping[str, str]) -> tuple[str, ...] | None:
+    """Return the first compiler that is there, the user's own with its arguments."""
+    for name, *arguments in _compilers(environ):
+        path = shutil.which(name, path=environ.get("PATH"))
+        if path is not None:
+            return (path, *arguments)
+    return None
+
+
+def _compilers(environ: Mapping[str, str]) -> Iterator[list[str]]:
+    with contextlib.suppress(ValueError):  # a quote that nobody closes
+        if own := shlex.split(environ.get("CC", "")):
+            yield own  # "ccache gcc", say
+    yield from ([name] for name in _COMPILERS)
 
 
 def _libraries(ncu: str, python: str | None, environ: Mapping[str, str], root: Path) -> list[Path]:

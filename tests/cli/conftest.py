@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import lzma
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -24,7 +25,10 @@ from tests.profiling import (
     script,
     wait_for,
 )
+from tests.tracing import Traced
 
+DEMO = ROOT / "sample_kernels" / "recordings" / "demo.ncu-rep.xz"
+CUPTI = ROOT / "tests" / "fakes" / "cupti.c"
 OURS = sorted(
     (ROOT / "tests" / "data" / "h200" / "plan").glob("*.ncu-rep.xz"), key=lambda p: p.stat().st_size
 )
@@ -110,3 +114,35 @@ def running(env: dict[str, str], recorded: Path) -> Iterator[Start]:
         if child.poll() is None:
             os.killpg(child.pid, signal.SIGKILL)
         child.communicate()
+
+
+@pytest.fixture(scope="session")
+def cupti(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    compiler = shutil.which("cc") or shutil.which("gcc")
+    if compiler is None:
+        pytest.skip("no C compiler to build the tracer and CUPTI's stand-in with")
+    path = tmp_path_factory.mktemp("cupti") / "libcupti.so.13"
+    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(path), str(CUPTI)], check=True)
+    return path
+
+
+@pytest.fixture
+def traced_env(env: dict[str, str], cupti: Path, tmp_path: Path) -> dict[str, str]:
+    report = tmp_path / "demo.ncu-rep"
+    report.write_bytes(lzma.decompress(DEMO.read_bytes()))
+    fakes = {"FAKE_NCU_REPORT": str(report), "FAKE_NCU_SURVEY": str(report)}
+    fakes |= {"FAKE_NCU_CALLS": "calls", "FAKE_NCU_SECONDS": "0"}
+    return {**env, **fakes, "KPROF_CUPTI": str(cupti), "FAKE_LIBRARY": str(cupti)}
+
+
+@pytest.fixture
+def traced(traced_env: dict[str, str]) -> Traced:
+    def run(*args: str, **more: str) -> subprocess.CompletedProcess[str]:
+        done = subprocess.run(
+            command(*args), env={**traced_env, **more}, stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=120, check=False,
+        )  # fmt: skip
+        assert_no_traceback(done.stderr)
+        return done
+
+    return run

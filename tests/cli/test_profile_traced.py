@@ -2,97 +2,17 @@
 
 from __future__ import annotations
 
-import json
-import lzma
 import os
-import shlex
-import shutil
 import signal
 import subprocess
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-from tests.profiling import ROOT, assert_no_traceback, command, script, wait_for
+from tests.profiling import alive, command, end, script, wait_for
+from tests.tracing import LAUNCHES, PROGRAM, Traced, calls, report, survey
 
-SOURCE = ROOT / "tests" / "fakes" / "cupti.c"
-DEMO = ROOT / "sample_kernels" / "recordings" / "demo.ncu-rep.xz"
 WHOLE = {"report.html", "report.json", "report.ncu-rep", "survey.tsv.xz"}
-# Three kernels of the recorded report, and one that takes too little time to be looked at.
-LAUNCHES = (
-    ("_Z17vector_add_simplePKfS0_Pfm", 262144, 256, 230_000, 50),
-    ("_Z22vector_add_grid_stridePKfS0_Pfm", 1056, 256, 220_000, 40),
-    ("_Z4tinyPi", 1, 1, 1_000, 3),
-)
-# What the CUDA driver does, and a program that launches.
-PROGRAM = f"""
-import ctypes, os, sys
-print("hello")
-def launch(launches):
-    if "CUDA_INJECTION64_PATH" not in os.environ:  # under ncu
-        return
-    assert ctypes.CDLL(os.environ["CUDA_INJECTION64_PATH"]).InitializeInjection() == 1
-    fake = ctypes.CDLL(os.environ["FAKE_LIBRARY"]).fake_launch
-    fake.argtypes = (ctypes.c_char_p, *[ctypes.c_int] * 3, ctypes.c_uint64)
-    global names
-    names = [name.encode() for name, *_ in launches]
-    for name, (_, grid, block, took, times) in zip(names, launches):
-        for _ in range(times):
-            fake(name, grid, block, 0, took)
-# loss.backward() makes it a script that trains
-launch({LAUNCHES!r})
-"""
-
-Traced = Callable[..., subprocess.CompletedProcess[str]]
-
-
-@pytest.fixture(scope="session")
-def cupti(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    compiler = shutil.which("cc") or shutil.which("gcc")
-    if compiler is None:
-        pytest.skip("no C compiler to build the tracer and CUPTI's stand-in with")
-    path = tmp_path_factory.mktemp("cupti") / "libcupti.so.13"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", str(path), str(SOURCE)], check=True)
-    return path
-
-
-@pytest.fixture
-def traced_env(env: dict[str, str], cupti: Path, tmp_path: Path) -> dict[str, str]:
-    report = tmp_path / "demo.ncu-rep"
-    report.write_bytes(lzma.decompress(DEMO.read_bytes()))
-    fakes = {"FAKE_NCU_REPORT": str(report), "FAKE_NCU_SURVEY": str(report)}
-    fakes |= {"FAKE_NCU_CALLS": "calls", "FAKE_NCU_SECONDS": "0"}
-    return {**env, **fakes, "KPROF_CUPTI": str(cupti), "FAKE_LIBRARY": str(cupti)}
-
-
-@pytest.fixture
-def traced(traced_env: dict[str, str]) -> Traced:
-    def run(*args: str, **more: str) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
-            command(*args), env={**traced_env, **more}, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=120, check=False,
-        )  # fmt: skip
-        assert_no_traceback(done.stderr)
-        return done
-
-    return run
-
-
-def calls() -> list[list[str]]:
-    log = Path("calls")
-    return [shlex.split(line) for line in log.read_text().splitlines()] if log.exists() else []
-
-
-def report(folder: str = "kprof-t") -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(Path(folder, "report.json").read_text())
-    return found
-
-
-def survey(folder: str = "kprof-t") -> dict[str, Any]:
-    found: dict[str, Any] = report(folder)["collection"]["survey"]
-    return found
 
 
 def test_every_launch_is_timed_without_ncu(traced: Traced) -> None:
@@ -247,12 +167,101 @@ def test_ctrl_c_keeps_what_was_timed(traced_env: dict[str, str], mode: str) -> N
     assert Path("kprof-t/survey.tsv").exists()
 
 
-def test_a_dry_run_says_how(traced: Traced, cupti: Path) -> None:
+def test_a_dry_run_says_how(traced: Traced, traced_env: dict[str, str], cupti: Path) -> None:
     done = traced("--dry-run", script("t.py", PROGRAM))
     comment, build, run = done.stdout.splitlines()
+    assert not Path("kprof-t").exists()
     assert comment.startswith("# a survey")
     assert "tracer.c" in build
     assert build.endswith("libkprof-tracer.so")
     assert f"KPROF_CUPTI={cupti} " in run
     assert run.endswith("t.py")
+    # As printed it works, whatever folder the reader is in.
+    subprocess.run(["/bin/sh", "-e", "-c", done.stdout], env=traced_env, check=True)
+    (trace,) = Path("kprof-t").glob("survey.trace.*")
+    assert trace.read_text().count("\nK\t") == 93
+
+
+# What kprof makes of it ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mode", "why"), [("permission", "ERR_NVGPUCTRPERM"), ("idle", "launched no kernel")]
+)
+def test_where_ncu_cannot_time_them_either_it_says_why(traced: Traced, mode: str, why: str) -> None:
+    done = traced(script("t.py", PROGRAM), FAKE_CUPTI="drops", FAKE_NCU_MODE=mode)
+    assert done.returncode == 2
+    assert why in done.stderr
+    assert "survey.tsv" not in done.stderr
     assert not Path("kprof-t").exists()
+
+
+def test_ncu_reads_a_pipe_because_a_trace_may_be_of_no_use(traced_env: dict[str, str]) -> None:
+    target = script("t.py", PROGRAM + "\nassert sys.stdin.read() == 'input'")
+    done = subprocess.run(
+        command("-v", "--plan", target), env=traced_env, input="input",
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert "its standard input can be read once" in done.stderr
+    assert len(calls()) == 1
+
+
+def test_a_hidden_survey_reads_a_file_again(traced_env: dict[str, str]) -> None:
+    Path("input").write_text("input")
+    target = script("t.py", PROGRAM + "\nassert sys.stdin.read() == 'input'")
+    with Path("input").open() as file:
+        done = subprocess.run(
+            command(target), env={**traced_env, "FAKE_CUPTI": "drops"}, stdin=file,
+            capture_output=True, text=True, timeout=60, check=False,
+        )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert len(calls()) == 2
+
+
+def test_nothing_of_an_earlier_profile_stays_beside_a_new_one(traced: Traced) -> None:
+    folder = Path("out")
+    folder.mkdir()
+    old = (
+        "survey.ncu-rep",
+        "survey.ncu-rep.xz",
+        "survey.tsv",
+        "report-2.ncu-rep",
+        "follow-up.ncu-rep.xz",
+    )
+    theirs = {"survey.txt", "report-a.ncu-rep", "my-survey.ncu-rep"}
+    for name in (*old, *theirs):
+        (folder / name).write_text("old")
+    done = traced("--no-follow-up", "--force", "-o", "out", script("t.py", PROGRAM))
+    assert done.returncode == 0, done.stderr
+    assert {path.name for path in folder.iterdir()} == WHOLE | theirs
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_compiler_that_hangs_can_be_stopped(traced_env: dict[str, str], signum: int) -> None:
+    compiler = Path(script("slow", "#!/bin/sh\necho $$ > pids\nsleep 60 & sleep 60"))
+    compiler.chmod(0o755)
+    child = subprocess.Popen(
+        command(script("t.py", PROGRAM)), env={**traced_env, "CC": str(compiler.absolute())},
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    )  # fmt: skip
+    wait_for(lambda: Path("pids").exists() and bool(Path("pids").read_text()))
+    child.send_signal(signum)
+    status, out, _ = end(child)
+    assert (status, out) == (128 + signum, "")
+    wait_for(lambda: not alive(int(Path("pids").read_text())))
+    assert not Path("kprof-t").exists()
+
+
+def test_the_folder_of_a_traced_profile_can_be_analyzed(traced: Traced) -> None:
+    assert traced(script("t.py", PROGRAM)).returncode == 0
+    kprof = command()[:3]
+    done = subprocess.run(
+        [*kprof, "analyze", "kprof-t"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    trace = "kprof-t/survey.tsv.xz"
+    done = subprocess.run([*kprof, "analyze", trace], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert f"{trace}: is a text file, not an Nsight Compute report" in done.stderr

@@ -5,9 +5,13 @@
 //   drops     says that a record was lost
 //   prompt    hands over every record at once, as the real one does now and then
 //   keeps     never gives a buffer back, as when another tool takes over
+//   slow      takes a millisecond for each record that the tracer reads
+#define _GNU_SOURCE
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct __attribute__((packed)) {
   uint32_t kind;
@@ -34,6 +38,7 @@ static uint8_t *buffer;
 static size_t size, used;
 static uint32_t correlation;
 static uint64_t now = 1000;
+static pthread_mutex_t lock = PTHREAD_RECURSIVE_MUTEX_INITIALIZER_NP;
 
 static int mode(const char *name) {
   const char *set = getenv("FAKE_CUPTI");
@@ -52,19 +57,22 @@ int cuptiActivityGetNumDroppedRecords(void *context, uint32_t stream, size_t *co
   return (void)context, (void)stream, *count = mode("drops"), 0;
 }
 int cuptiActivityGetNextRecord(uint8_t *start, size_t valid, Record **record) {
+  if (mode("slow")) usleep(1000);
   Record *next = *record ? *record + 1 : (Record *)start;
   if ((uint8_t *)(next + 1) > start + valid) return 12;
   return *record = next, 0;
 }
 int cuptiActivityFlushAll(uint32_t forced) {
-  if (!buffer || !forced || mode("keeps")) return 0;
-  completed(NULL, 0, buffer, size, used);
-  buffer = NULL;
+  pthread_mutex_lock(&lock);
+  uint8_t *full = !forced || mode("keeps") ? NULL : buffer;
+  if (full) buffer = NULL, completed(NULL, 0, full, size, used);
+  pthread_mutex_unlock(&lock);
   return 0;
 }
 
 void fake_launch(const char *name, int grid, int block, int device, uint64_t nanoseconds) {
   if (!requested) return;
+  pthread_mutex_lock(&lock);
   if (buffer && used + 2 * sizeof(Record) > size) cuptiActivityFlushAll(1);
   if (!buffer) {
     size_t most;
@@ -84,4 +92,5 @@ void fake_launch(const char *name, int grid, int block, int device, uint64_t nan
   memcpy(buffer + used + sizeof other, &record, sizeof record);
   used += 2 * sizeof record;
   if (mode("prompt")) cuptiActivityFlushAll(1);
+  pthread_mutex_unlock(&lock);
 }

@@ -9,8 +9,8 @@ import pytest
 from kprof.collect import trace
 from kprof.collect.command import Options
 from kprof.collect.selection import select
-from kprof.collect.tracer import CUPTI, INJECTION, TRACE, Tracer, tracer
-from kprof.errors import UnreadableReport
+from kprof.collect.tracer import CUPTI, INJECTION, TRACE, Tracer, built, tracer
+from kprof.errors import OutputNotWritable, UnreadableReport
 from kprof.names import function
 
 HEAD = "kprof-trace\t1\t130001\t42\t/usr/bin/python3\n"
@@ -18,7 +18,9 @@ NAME = "N\t1\t_Z3addPfi\tadd(float*, int)\n"
 # start, end, device, stream, correlation, name, registers, static, dynamic, grid, block
 SECOND = "K\t3000\t4000\t1\t7\t12\t1\t32\t0\t64\t8\t1\t1\t128\t1\t1\n"
 FIRST = "K\t1000\t3000\t0\t7\t11\t1\t32\t16\t64\t4\t2\t1\t128\t1\t1\n"
-END = "E\t2\t0\t0\n"
+END = "E\t1\t0\t0\n"
+NONE = END.replace("1", "0", 1)
+ENDED = END.replace("1", "2", 1)
 
 
 @pytest.fixture
@@ -32,7 +34,7 @@ def read(file: Path, text: str) -> trace.Trace:
 
 
 def test_launches_come_in_the_order_of_their_calls(file: Path) -> None:
-    found = read(file, HEAD + NAME + SECOND + FIRST + END)
+    found = read(file, HEAD + NAME + SECOND + FIRST + ENDED)
     first, second = found.kernels
     assert (first.index, second.index) == (0, 1)
     assert first.name == "add"
@@ -64,10 +66,10 @@ def test_a_time_that_is_none_is_unknown(file: Path) -> None:
 def test_every_process_must_have_ended(file: Path) -> None:
     assert not read(file, HEAD + NAME + FIRST).ended
     assert not read(file, HEAD + NAME + FIRST + END + HEAD).ended  # what it launched may be lost
-    assert read(file, HEAD + NAME + FIRST + END + HEAD + END).ended
+    assert read(file, HEAD + NAME + FIRST + END + HEAD + NONE).ended
 
 
-@pytest.mark.parametrize("end", ["E\t2\t1\t0\n", "E\t2\t0\t1\n"])
+@pytest.mark.parametrize("end", ["E\t1\t1\t0\n", "E\t1\t0\t1\n", ENDED, NONE])
 def test_lost_records_are_trouble(file: Path, end: str) -> None:
     assert "lost records" in (read(file, HEAD + NAME + FIRST + end).trouble or "")
 
@@ -88,7 +90,16 @@ def test_more_launches_than_are_read_are_cut_off(
 
 @pytest.mark.parametrize(
     "text",
-    ["hello\n", HEAD.replace("\t1\t", "\t2\t"), HEAD + "K\t1\n", HEAD + "K\tx\n", HEAD + "N\t1\n"],
+    [
+        "hello\n",
+        HEAD.replace("\t1\t", "\t2\t"),
+        HEAD + "K\t1\n",
+        HEAD + "K\tx\n",
+        HEAD + "N\t1\n",
+        FIRST,
+        HEAD + NAME + FIRST.replace("3000", "9" * 400),
+        HEAD + FIRST.replace("3000", "9" * 5000),
+    ],
 )
 def test_something_else_is_refused(file: Path, text: str) -> None:
     with pytest.raises(UnreadableReport, match="not a trace"):
@@ -109,6 +120,24 @@ def test_files_of_processes_become_one_without_half_lines(tmp_path: Path) -> Non
     assert trace.gather(base, merged) == 2
     assert len(trace.read(merged).kernels) == 2
     assert [path.name for path in tmp_path.iterdir()] == ["survey.tsv"]
+
+
+@pytest.mark.parametrize("written", ["", "kprof-tr", FIRST + END])
+def test_a_process_that_could_not_write_has_not_ended(tmp_path: Path, written: str) -> None:
+    base, merged = tmp_path / "survey.trace", tmp_path / "survey.tsv"
+    Path(f"{base}.9.0").write_text(HEAD + NAME + FIRST + END)
+    Path(f"{base}.10.0").write_text(written)
+    assert trace.gather(base, merged) == 2
+    found = trace.read(merged)
+    assert len(found.kernels) == 1
+    assert not found.ended or found.trouble
+
+
+def test_a_full_disk_is_told(tmp_path: Path) -> None:
+    base = tmp_path / "survey.trace"
+    Path(f"{base}.9.0").write_text(HEAD)
+    with pytest.raises(OutputNotWritable, match="No space left"):
+        trace.gather(base, Path("/dev/full"))
 
 
 def test_ncus_names_replace_those_of_another_demangler(file: Path) -> None:
@@ -173,6 +202,7 @@ def test_the_newest_cupti_is_tried_first(tmp_path: Path, compiler: str) -> None:
     assert how.build[0] == f"{compiler}/cc"
     variables = how.environment(tmp_path / "t")
     assert set(variables) == {INJECTION, TRACE, CUPTI}
+    assert variables[TRACE] == str(tmp_path / "t")
     assert variables[INJECTION] == str(tmp_path / "libkprof-tracer.so")
     assert variables[CUPTI].split(":") == [str(link), str(old), str(ncus)]
 
@@ -182,6 +212,40 @@ def test_the_users_own_cupti_is_the_only_one(tmp_path: Path, compiler: str) -> N
     how = found(tmp_path, PATH=compiler, KPROF_CUPTI="/mine/libcupti.so")
     assert isinstance(how, Tracer)
     assert how.cupti == (Path("/mine/libcupti.so"),)
+
+
+def test_the_trace_is_found_from_wherever_the_program_goes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert Tracer(("cc", "t.so"), ()).environment(Path("out/t"))[TRACE] == str(tmp_path / "out/t")
+
+
+def test_the_users_compiler_keeps_its_arguments(tmp_path: Path, compiler: str) -> None:
+    library(tmp_path, "usr/local/cuda-13.0/targets/x86_64-linux/lib", "libcupti.so.13")
+    for said, expected in (
+        ("cc -m64 'a b'", ["cc", "-m64", "a b"]),
+        ("gone x", ["cc"]),
+        ("'", ["cc"]),
+    ):
+        how = found(tmp_path, PATH=compiler, CC=said)
+        assert isinstance(how, Tracer)
+        assert list(how.build[: len(expected)]) == [f"{compiler}/cc", *expected[1:]]
+        assert how.build[len(expected)] == "-O2"
+
+
+@pytest.mark.parametrize(
+    ("does", "why"),
+    [
+        ("exit 0", "it gave no reason"),
+        ("echo broken >&2; exit 1", "broken"),
+        ("sleep 60 & sleep 60", "not within 1 s"),
+    ],
+)
+def test_why_the_library_was_not_built(tmp_path: Path, compiler: str, does: str, why: str) -> None:
+    Path(compiler, "cc").write_text(f"#!/bin/sh\n{does}\n")
+    how = Tracer((f"{compiler}/cc", str(tmp_path / "t.so")), ())
+    assert built(how, limit_s=1) == f"{compiler}/cc cannot build the tracer ({why})"
 
 
 def test_why_nothing_can_be_traced(tmp_path: Path, compiler: str) -> None:
