@@ -33,11 +33,6 @@ def packed(report: Path) -> Path:
     return report.with_name(report.name + SUFFIX)
 
 
-def twin(kept: Path) -> Path:
-    """Return the name that the same report has when kept the other way."""
-    return kept.with_suffix("") if kept.suffix == SUFFIX else packed(kept)
-
-
 def _pack(report: Path, preset: int) -> None:
     part = report.with_name(f"{report.name}.part")
     with contextlib.suppress(OSError):  # the disk is full, say: the plain file is still there

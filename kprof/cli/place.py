@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from kprof import output, presence
@@ -14,6 +15,10 @@ from kprof.errors import OutputExists, OutputNotWritable
 
 REPORT = "report.ncu-rep"
 LOG = "ncu.log"
+# What a profile keeps of its runs in depth, and of its survey.
+_DEPTH = re.compile(r"(?:report(?:-\d+)?|follow-up)\.ncu-rep(?:\.xz)?")
+_SURVEY = re.compile(r"survey\.(?:ncu-rep|tsv)(?:\.xz)?")
+_ANY = re.compile(f"{_DEPTH.pattern}|{_SURVEY.pattern}")
 _WRITTEN = (REPORT, f"{REPORT}.xz", "report.json", "report.html")
 
 
@@ -71,6 +76,24 @@ def scratch(path: Path) -> Iterator[Path]:
         yield Path(made)
     finally:
         shutil.rmtree(made, ignore_errors=True)
+
+
+def remove_outdated(kept: Collection[Path]) -> None:
+    """Remove what an earlier profile has left (``--force``) and new files have made untrue.
+
+    A new survey alone replaces the earlier one, in whatever form that was kept; a run in depth
+    replaces everything.
+
+    Args:
+        kept: the files of the new profile.
+    """
+    new = {path.name for path in kept}
+    untrue = _ANY if any(_DEPTH.fullmatch(name) for name in new) else _SURVEY
+    for folder in {path.parent for path in kept}:
+        with contextlib.suppress(OSError):  # it may be written and not listed
+            for path in sorted(folder.iterdir()):
+                if path.name not in new and untrue.fullmatch(path.name):
+                    path.unlink(missing_ok=True)
 
 
 def keep(report: Path, kept: Path) -> None:

@@ -19,7 +19,7 @@ from kprof import output
 from kprof.cli import options as shared
 from kprof.cli import place, preflight, reporting, runner, staged, threshold
 from kprof.cli.follow_up import follow_up
-from kprof.cli.packing import Packing, described, twin
+from kprof.cli.packing import Packing, described
 from kprof.cli.surveying import tracing
 from kprof.collect import failures, find, stages
 from kprof.collect.command import RANGES, Options, assignments, ncu_argv, readable, shell
@@ -86,7 +86,8 @@ def _traced(ncu: str, options: Options, target: Target, folder: Path) -> list[st
     if isinstance(found, str):
         return []
     variables = found.environment(folder / "survey.trace")
-    return [shell(found.build), f"{assignments(variables)} {shell(target.argv)}"]
+    build = f"{shell(('mkdir', '-p', str(folder)))} && {shell(found.build)}"  # as a run would
+    return [build, f"{assignments(variables)} {shell(target.argv)}"]
 
 
 def _stages(
@@ -205,8 +206,7 @@ def _keeping(measured: staged.Measured, folder: Path) -> Iterator[dict[Path, Pat
 def _keep(files: Mapping[Path, Path]) -> None:
     for report, kept in files.items():
         place.keep(report, kept)
-        with contextlib.suppress(OSError):  # an earlier profile's, under --force
-            twin(kept).unlink(missing_ok=True)
+    place.remove_outdated(files.values())
 
 
 @dataclass(frozen=True, slots=True)

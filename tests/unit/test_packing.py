@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kprof.cli.packing import Packing, described, pack, packed, twin
+from kprof.cli.packing import Packing, described, pack, packed
 from kprof.model import Collection, Report, Source
 
 
@@ -60,8 +60,3 @@ def test_the_diagnosis_names_the_file_that_is_kept(file: Path) -> None:
     digest = hashlib.sha256(file.read_bytes()).hexdigest()
     named = replace(plain, source=Source("out/report.ncu-rep.xz", digest))
     assert described(plain, {file: Path("out/report.ncu-rep.xz")}) == named
-
-
-def test_each_has_a_twin() -> None:
-    assert twin(Path("a/report.ncu-rep")) == Path("a/report.ncu-rep.xz")
-    assert twin(Path("a/report.ncu-rep.xz")) == Path("a/report.ncu-rep")
