@@ -23,6 +23,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from kprof.cli.packing import pack, packed
 from kprof.collect.plan import metrics_for
 
 TARGET = Path(__file__).with_name("profile_target.py")
@@ -62,6 +63,13 @@ def passes(folder: Path) -> tuple[int, int]:
     return len(found["kernels"]), found["collection"]["passes"]
 
 
+def compressed(report: Path) -> int:
+    """Return the size of what ``kprof profile --compress`` would keep."""
+    thread = pack(report)
+    thread.join()
+    return packed(report).stat().st_size
+
+
 def measure(target: Sequence[str], work: Path) -> dict[str, float]:
     timed(*started(target))  # fills file caches
     seconds = {
@@ -91,6 +99,7 @@ def measure(target: Sequence[str], work: Path) -> dict[str, float]:
         ),
         "kprof_seconds_beside_ncu": round(seconds["standard"] - seconds["raw"], 2),
         "report_bytes_over_full": round(size["raw"] / size["full"], 3),
+        "compressed_bytes_over_full": round(compressed(work / "raw.ncu-rep") / size["full"], 3),
     }
 
 
