@@ -11,6 +11,7 @@ import sys
 from array import array
 from collections.abc import Callable
 from functools import lru_cache, partial
+from itertools import repeat
 from typing import Any
 
 from kprof.reader.library import Metric
@@ -18,13 +19,18 @@ from kprof.reader.library import Metric
 
 def bound(thing: Any, name: str) -> Callable[..., Any]:
     """Return a method of an object, as direct as can be; what it returns does not differ."""
+    function, handle = _parts(thing, name)
+    return function if handle is None else partial(function, handle)
+
+
+def _parts(thing: Any, name: str) -> tuple[Callable[..., Any], Any]:
+    """Return a function and what to give it first: None for nothing."""
     kind = type(thing)
     function = _function(kind.__module__, kind.__name__, name)
     handle = getattr(thing, "this", None) if function else None
-    if function is None or handle is None:
-        method: Callable[..., Any] = getattr(thing, name)
-        return method
-    return partial(function, handle)
+    return (
+        (getattr(thing, name), None) if function is None or handle is None else (function, handle)
+    )
 
 
 @lru_cache(maxsize=64)
@@ -36,9 +42,20 @@ def _function(module: str, kind: str, name: str) -> Callable[..., Any] | None:
 
 def doubles(metric: Metric) -> array[float]:
     """Return the values of all instances."""
-    return array("d", map(bound(metric, "as_double"), range(metric.num_instances())))
+    return array("d", _all(metric, "as_double", metric.num_instances()))
 
 
 def unsigned(metric: Metric, count: int) -> array[int]:
     """Return the first ``count`` instances as whole numbers."""
-    return array("Q", map(bound(metric, "as_uint64"), range(count)))
+    return array("Q", _all(metric, "as_uint64", count))
+
+
+def _all(metric: Metric, name: str, count: int) -> list[Any]:
+    """Return what a method says of the first instances, a fifth faster than by :func:`bound`."""
+    function, handle = _parts(metric, name)
+    # A list, because an array would take them one by one.
+    return list(
+        map(function, range(count))
+        if handle is None
+        else map(function, repeat(handle), range(count))
+    )

@@ -1,8 +1,7 @@
 """A process that gets NVIDIA's disassembler ready while the report is still read.
 
 Starting it takes the library 0.3 s per process and GPU generation, as long as half the reading of
-a large report. Here that is paid once and beside the reading. It starts from an excerpt, so it
-need not wait for the report to be loaded. The process describes by itself: the
+a large report. Here that is paid once and beside the reading. The process describes by itself: the
 disassembler has threads, and a fork of it would wait for them forever.
 """
 

@@ -67,7 +67,7 @@ class Listing:
 
     def part(self, pc: int) -> int:
         """Return the position of the function that holds a program counter."""
-        return max(bisect.bisect_right(self.starts, pc) - 1, 0)
+        return max(bisect.bisect_right(self.starts, pc) - 1, 0) if len(self.starts) > 1 else 0
 
     def offset(self, pc: int) -> int:
         """Return a program counter relative to the start of its function.
@@ -268,28 +268,29 @@ def _completed(chosen: Iterable[Choice], budget: int) -> list[Choice]:
 def describe(action: Action, wanted: Order) -> Described:
     """Return what the library knows about a function's instructions."""
     frame = Listing(wanted.index, (), 0.0, wanted.starts, {})
+    # First the text: the place is cheap once the module has been taken apart for that.
+    texts = {key: _text(action, frame, wanted.starts[0] + key) for key in sorted(wanted.printed)}
     known: Callable[[int], SourceInfo | None] = bound(action, "source_info")
     places = {}
     for key in wanted.keys:
         pc = wanted.starts[0] + key
-        # First the text: the place is cheap once the module has been taken apart for that.
-        text = (action.sass_by_pc(pc) or "").strip() if key in wanted.printed else ""
-        places[key] = _place(frame, pc, text, known(pc))
+        places[key] = _place(frame, pc, texts.get(key, ""), known(pc))
     return Described(places, tuple(places.values()) if wanted.whole else ())
 
 
+def _text(action: Action, listing: Listing, pc: int) -> str:
+    text = (action.sass_by_pc(pc) or "").strip()
+    # The library prints ??? for code it cannot read.
+    return "" if text == "???" else _relative(text, listing, pc)
+
+
 def _place(listing: Listing, pc: int, text: str, info: SourceInfo | None) -> Code:
-    file = info.file_name() if info is not None else ""
-    line = info.line() if info is not None else 0
-    known = bool(file) and line > 0
-    return Code(
-        pc=listing.offset(pc),
-        # The library prints ??? for code it cannot read.
-        sass="" if text == "???" else _relative(text, listing, pc),
-        file=file if known else None,
-        line=line if known else None,
-        function=listing.part(pc),
-    )
+    function = listing.part(pc)
+    offset = pc - listing.starts[function]
+    file, line = (info.file_name(), info.line()) if info is not None else ("", 0)
+    if not file or line <= 0:
+        return Code(offset, text, None, None, function)
+    return Code(offset, text, file, line, function)
 
 
 _TARGET = re.compile(r"\b(BRA|BRX|JMP|BSSY|CALL|RET|LEPC|WARPSYNC)\b.* (0x[0-9a-f]+)$")

@@ -55,6 +55,22 @@ class Excerpts:
         # No block of several results has been seen: which of them is meant is not known.
         self._parts = parts if all(part.block.results <= 1 for part in parts) else []
 
+    def lightest(self) -> int:
+        """Return the position of a kernel with little device code, as far as can be told at once.
+
+        A module is written before the first kernel that is of it.
+        """
+        sizes: dict[int, int] = {}
+        users: dict[int, int] = {}
+        results = 0
+        for part in self._parts:
+            results += part.result is not None
+            if part.module is not None:
+                users.setdefault(part.module, results)
+                sizes[part.module] = sizes.get(part.module, 0) + part.block.end - part.block.start
+        used = [module for module, user in users.items() if user < results]
+        return users[min(used, key=lambda module: sizes[module])] if used else 0
+
     def write(self, index: int, target: Path) -> int | None:
         """Write an excerpt that holds one kernel.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, replace
 
 from kprof.model.profile import Device, Kernel
@@ -21,6 +21,7 @@ class Job:
     Attributes:
         report: absolute path of a plain report.
         output: where to write the :class:`Answer` as a pickle.
+        parts: where to write the :class:`Bare` before that, as soon as it is known.
         parent: the process that asks; the worker ends with it.
         extra: metrics to read besides those kprof wants.
         slice_kernels: kernels per process.
@@ -34,6 +35,7 @@ class Job:
 
     report: str
     output: str
+    parts: str
     parent: int
     extra: tuple[str, ...] = ()
     slice_kernels: int = 1 << 30
@@ -74,39 +76,71 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """A part whose kernels are a pickle, which passes through the worker at no cost.
+    """A part whose kernels are pickles, which pass through the worker at no cost.
 
     Attributes:
         part: everything about it but its kernels.
-        pickled: its kernels without instructions, and their listings.
-        listings: the same listings, for the worker to choose from.
+        kernels: a pickle of its kernels without instructions.
+        listed: a pickle of their listings.
+        listings: these, for the worker to choose from.
     """
 
     part: Part
-    pickled: bytes
-    listings: tuple[Listing, ...] = ()
+    kernels: bytes
+    listed: bytes
+    listings: tuple[Listing, ...]
 
     @classmethod
     def of(cls, part: Part, listings: tuple[Listing, ...]) -> Packed:
         """Pack a part whose kernels have no instructions yet."""
-        pickled = pickle.dumps((part.kernels, listings), pickle.HIGHEST_PROTOCOL)
-        return cls(replace(part, kernels=()), pickled, listings)
+        kernels = pickle.dumps(part.kernels, pickle.HIGHEST_PROTOCOL)
+        listed = pickle.dumps(listings, pickle.HIGHEST_PROTOCOL)
+        return cls(replace(part, kernels=()), kernels, listed, listings)
 
-    def part_with(self, described: Mapping[int, Described]) -> Part:
-        """Return the part, its kernels with their instructions.
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle the listings once only."""
+        return _packed, (self.part, self.kernels, self.listed)
+
+
+def _packed(part: Part, kernels: bytes, listed: bytes) -> Packed:
+    return Packed(part, kernels, listed, pickle.loads(listed))  # noqa: S301 - our own child's
+
+
+class Unpacked:
+    """A part whose kernels have their instructions, but for those that are still described."""
+
+    def __init__(self, packed: Packed, awaited: Container[int]) -> None:
+        """Unpack a part.
 
         Args:
-            described: what is known about the functions of some kernels, by the kernels' indices.
+            packed: the part.
+            awaited: indices of the kernels that a description is awaited of.
         """
-        bare, found = pickle.loads(self.pickled)  # noqa: S301 - our own child's
-        listings = {listing.index: listing for listing in found}
-        kernels = (
-            finished(kernel, listings[kernel.index], described.get(kernel.index, NOTHING))
-            if kernel.index in listings
-            else kernel
+        bare: tuple[Kernel, ...] = pickle.loads(packed.kernels)  # noqa: S301 - our own child's
+        self._part, self._awaited = packed.part, awaited
+        self._listings = {listing.index: listing for listing in packed.listings}
+        self._kernels = [
+            kernel if kernel.index in awaited else self._finished(kernel, NOTHING)
             for kernel in bare
+        ]
+
+    def part(self, described: Mapping[int, Described]) -> Part:
+        """Return the whole part.
+
+        Args:
+            described: what is known about the functions of kernels, by the kernels' indices.
+        """
+        kernels = (
+            self._finished(kernel, described.get(kernel.index, NOTHING))
+            if kernel.index in self._awaited
+            else kernel
+            for kernel in self._kernels
         )
-        return replace(self.part, kernels=tuple(kernels))
+        return replace(self._part, kernels=tuple(kernels))
+
+    def _finished(self, kernel: Kernel, described: Described) -> Kernel:
+        listing = self._listings.get(kernel.index)
+        return kernel if listing is None else finished(kernel, listing, described)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,24 +178,38 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Bare:
+    """What the worker hands over while instructions are still described.
+
+    Attributes:
+        parts: every part.
+        awaited: indices of the kernels whose functions are described.
+    """
+
+    parts: tuple[Packed, ...]
+    awaited: frozenset[int] = frozenset()
+
+    def unpacked(self) -> list[Unpacked]:
+        """Return the parts, done as far as they can be."""
+        return [Unpacked(part, self.awaited) for part in self.parts]
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
-    """What the worker hands over.
+    """What the worker hands over in the end.
 
     Attributes:
         found: everything but the parts.
-        parts: these, packed.
         described: pickles of what is known about the functions of some kernels, by the kernels'
             indices.
     """
 
     found: Outcome
-    parts: tuple[Packed, ...]
     described: tuple[bytes, ...]
 
-    def outcome(self) -> Outcome:
+    def outcome(self, parts: Iterable[Unpacked]) -> Outcome:
         """Return the whole of it."""
         described: dict[int, Described] = {}
         for pickled in self.described:
             described.update(pickle.loads(pickled))  # noqa: S301 - our own child's
-        parts = tuple(part.part_with(described) for part in self.parts)
-        return replace(self.found, parts=parts)
+        return replace(self.found, parts=tuple(part.part(described) for part in parts))

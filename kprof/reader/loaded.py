@@ -48,18 +48,25 @@ class Loaded:
 class Alone:
     """Loads kernels one at a time, each from an excerpt of the report where there can be one."""
 
-    def __init__(self, report: Path, folder: Path, load: Load) -> None:
+    def __init__(self, report: Path, folder: Path, load: Load, whole: Loaded) -> None:
         """Prepare to load.
 
         Args:
             report: a plain report.
             folder: where excerpts are written.
             load: the library's function.
+            whole: the report, loaded.
         """
-        self._report, self._folder, self._load = report, folder, load
+        self._report, self._folder, self._load, self._whole = report, folder, load, whole
         self._excerpts: Excerpts | None = None
-        self._whole: Loaded | None = None
         self._part: Loaded | None = None
+
+    def any(self) -> Action:
+        """Return a kernel whose device code the library is soon done with."""
+        index = 0
+        with contextlib.suppress(OSError):
+            index = self._of_file().lightest()
+        return self.action(index, lambda _: True)
 
     def action(self, index: int, is_it: Callable[[Action], bool]) -> Action:
         """Return a kernel, good until the next one is asked for.
@@ -75,18 +82,19 @@ class Alone:
         found = self._excerpted(index)
         if found is not None and is_it(found):
             return found
-        if self._whole is None:
-            self._whole = Loaded(self._load(str(self._report)))
         return self._whole.action(index)
 
     def _excerpted(self, index: int) -> Action | None:
         # A name of its own: the library reads from the path when something is first touched.
         target = self._folder / f"excerpt-{os.getpid()}-{index}.ncu-rep"
         with contextlib.suppress(OSError):  # a full disk, for one: the report itself will do
-            if self._excerpts is None:
-                self._excerpts = Excerpts(self._report)
-            position = self._excerpts.write(index, target)
+            position = self._of_file().write(index, target)
             if position is not None:
                 self._part = Loaded(self._load(str(target)))
                 return self._part.action(position) if position < self._part.total else None
         return None
+
+    def _of_file(self) -> Excerpts:
+        if self._excerpts is None:
+            self._excerpts = Excerpts(self._report)
+        return self._excerpts

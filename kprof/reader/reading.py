@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import gc
 import hashlib
@@ -9,10 +10,11 @@ import os
 import pickle
 import sys
 import tempfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 from kprof.errors import UnreadableReport
 from kprof.model.profile import Profile, Source
@@ -20,7 +22,7 @@ from kprof.process import Completed, run
 from kprof.reader import assemble, unpack
 from kprof.reader.container import Container, walk
 from kprof.reader.disassembly import BUDGET_BYTES
-from kprof.reader.job import NO_LIBRARY, NO_SPACE, Answer, Job, Outcome
+from kprof.reader.job import NO_LIBRARY, NO_SPACE, Answer, Bare, Job, Outcome, Unpacked
 from kprof.reader.unpack import shown
 
 # What one kernel costs the library, by size of its results in the file (measured).
@@ -33,6 +35,8 @@ _LARGE_PAGES = "glibc.malloc.hugetlb=1"
 _MEMORY_LIMIT = 4 << 30
 # How a process ends that the system or kprof itself has killed, not the library.
 _KILLED = -9
+# How often to look whether the worker has read everything.
+_LOOK_S = 0.01
 _CORRUPT = "the file is probably damaged; copy it again or record it again"
 
 
@@ -168,6 +172,7 @@ def _job(plain: Path, container: Container, folder: Path, extra: tuple[str, ...]
     return Job(
         report=str(plain),
         output=str(folder / "outcome"),
+        parts=str(folder / "parts"),
         parent=os.getpid(),
         extra=extra,
         slice_kernels=max(1, _SLICE_BYTES // per_kernel),
@@ -178,18 +183,42 @@ def _job(plain: Path, container: Container, folder: Path, extra: tuple[str, ...]
 
 
 def _read(path: Path, job: Job, timeout_s: float) -> Outcome:
-    completed = _worked(job, timeout_s)
+    completed, parts = _both(job, timeout_s)
     if completed.returncode < 0 and completed.returncode != _KILLED:
         # Perhaps by its first kernel.
-        completed = _worked(replace(job, shared=False), timeout_s)
+        Path(job.parts).unlink(missing_ok=True)
+        completed, parts = _both(replace(job, shared=False), timeout_s)
     _check(path, completed, timeout_s)
-    outcome = _outcome(Path(job.output))
+    outcome = _outcome(Path(job.output), parts)
     if not outcome.ranges or not outcome.actions:
         raise UnreadableReport(f"{shown(path)}: holds no kernels that can be read", hint=_CORRUPT)
     if not any(part.kernels for part in outcome.parts):
         cause = assemble.death(outcome.lost[0].status) if outcome.lost else "no kernel is complete"
         raise UnreadableReport(f"{shown(path)}: cannot be read: {cause}", hint=_CORRUPT)
     return outcome
+
+
+def _both(job: Job, timeout_s: float) -> tuple[Completed, list[Unpacked]]:
+    """Have a worker do the job, and unpack what it has read while it still describes."""
+    ended = Event()
+    with ThreadPoolExecutor(max_workers=1) as pool:
+        parts = pool.submit(_unpacked, Path(job.parts), ended)
+        try:
+            completed = _worked(job, timeout_s)
+        finally:
+            ended.set()
+        return completed, parts.result()
+
+
+def _unpacked(file: Path, ended: Event) -> list[Unpacked]:
+    """Return the parts once the worker has written them, none when it ends without."""
+    while not file.exists() and not ended.wait(_LOOK_S):
+        pass
+    if not file.exists():
+        return []
+    with _no_collection():
+        bare: Bare = pickle.loads(file.read_bytes())  # noqa: S301 - our own child's
+        return bare.unpacked()
 
 
 def _worked(job: Job, timeout_s: float) -> Completed:
@@ -210,13 +239,19 @@ def _worked(job: Job, timeout_s: float) -> Completed:
     )
 
 
-def _outcome(file: Path) -> Outcome:
-    """Read what the worker wrote, which holds a hundred thousand objects and no cycles."""
+def _outcome(file: Path, parts: Iterable[Unpacked]) -> Outcome:
+    with _no_collection():
+        answer: Answer = pickle.loads(file.read_bytes())  # noqa: S301 - our own child's
+        return answer.outcome(parts)
+
+
+@contextlib.contextmanager
+def _no_collection() -> Iterator[None]:
+    """Look for no cycles: a reading has a hundred thousand objects and none."""
     collecting = gc.isenabled()
     gc.disable()
     try:
-        answer: Answer = pickle.loads(file.read_bytes())  # noqa: S301 - our own child's
-        return answer.outcome()
+        yield
     finally:
         if collecting:
             gc.enable()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -26,7 +25,7 @@ from kprof.reader.disassembly import (
 from kprof.reader.extract import Extractor
 from kprof.reader.forks import Death, Forks
 from kprof.reader.instructions import EXECUTED
-from kprof.reader.job import Answer, Job, Lost, Outcome, Packed, Part
+from kprof.reader.job import Answer, Bare, Job, Lost, Outcome, Packed, Part
 from kprof.reader.loaded import Alone, Load, Loaded
 
 # Halving a slice that died finds the kernel that breaks the library; a file that is broken all
@@ -53,26 +52,35 @@ class Slices:
         self._job = job
         self._folder = Path(job.output).parent
         self._deaths = 0
-        self._alone = Alone(Path(job.report), self._folder, load)
-        # First of all: it has most to do before it is asked, and a processor is idle until then.
-        self._describer = self._started_describer()
         self._loaded = Loaded(load(job.report))
+        self._alone = Alone(Path(job.report), self._folder, load, self._loaded)
 
     def read(self) -> Answer:
         """Read everything, then describe the most interesting instructions."""
         total = self._loaded.total
         if self._job.shared:
             self._share()
+        describer = self._describer()
         parts, lost = self._read_all(total)
         chosen = affordable(
             functions(listing for part in parts for listing in part.listings),
             budget=self._job.disassemble_bytes,
             module_bytes=self._job.module_bytes,
         )
-        places, undescribed = self._described([order(choice) for choice in chosen])
-        bare = tuple(replace(part, listings=()) for part in parts)
-        found = Outcome(self._loaded.ranges, total, (), lost, undescribed)
-        return Answer(found, bare, places)
+        orders = [order(choice) for choice in chosen]
+        self._hand_over(parts, orders)
+        places, undescribed = self._described(describer, orders)
+        return Answer(Outcome(self._loaded.ranges, total, (), lost, undescribed), places)
+
+    def _hand_over(self, parts: Iterable[Packed], orders: Iterable[Order]) -> None:
+        """Write what there is: whoever asked can work on it while instructions are described."""
+        bare = Bare(
+            parts=tuple(parts),
+            awaited=frozenset(index for wanted in orders for index in wanted.launches),
+        )
+        unfinished = Path(self._job.parts + "-unfinished")
+        unfinished.write_bytes(pickle.dumps(bare, pickle.HIGHEST_PROTOCOL))
+        unfinished.replace(self._job.parts)
 
     def _share(self) -> None:
         """Have the library load, once for all forks, what it needs for any kernel.
@@ -84,20 +92,22 @@ class Slices:
         with contextlib.suppress(Exception):  # met again in a fork, and told of there
             self._loaded.action(0)
 
-    def _described(self, chosen: Sequence[Order]) -> tuple[tuple[_Pickled, ...], int]:
+    def _described(
+        self, describer: Describer[Sequence[Order], _Pickled] | None, chosen: Sequence[Order]
+    ) -> tuple[tuple[_Pickled, ...], int]:
         """Describe in the process that is ready, or, should it have died, in new ones."""
-        found = self._describer.ask(chosen) if self._describer else Death(0)
+        found = describer.ask(chosen) if describer else Death(0)
         return self._describe_all(chosen) if isinstance(found, Death) else ((found,), 0)
 
-    def _started_describer(self) -> Describer[Sequence[Order], _Pickled] | None:
-        """Start the process that will describe, where anything can be."""
+    def _describer(self) -> Describer[Sequence[Order], _Pickled] | None:
+        """Start the process that will describe, where there is something to overlap it with."""
         budget, module = self._job.disassemble_bytes, self._job.module_bytes
-        if not hasattr(os, "fork") or not buys_any(budget, module):
+        if not hasattr(os, "fork") or not self._loaded.total or not buys_any(budget, module):
             return None
         return Describer(self._folder, self._start_disassembler, self._describe)
 
     def _start_disassembler(self) -> None:
-        action = self._alone.action(0, lambda _: True)  # any will do
+        action = self._alone.any()
         metric = action.metric_by_name(EXECUTED)
         ids = metric.correlation_ids() if metric and metric.has_correlation_ids() else None
         if ids is not None:

@@ -98,3 +98,27 @@ def test_where_there_is_no_excerpt(tmp_path: Path, report: bytes) -> None:
 def test_a_report_that_is_gone(tmp_path: Path) -> None:
     with pytest.raises(OSError, match="gone"):
         Excerpts(tmp_path / "gone")
+
+
+@pytest.mark.parametrize(
+    ("report", "lightest"),
+    [
+        pytest.param(
+            START + module(7, b"c" * 99) + result(7) + result(7) + module(9) + result(9),
+            2,
+            id="small",
+        ),
+        pytest.param(
+            START + module(7) + result(7) + module(9) + result(9) + module(9, b"c" * 99),
+            0,
+            id="sum",
+        ),
+        pytest.param(START + module(7, b"c" * 99) + result(7) + module(9), 0, id="of no kernel"),
+        pytest.param(START + result(7), 0, id="no code"),
+        pytest.param(b"something else", 0, id="no report"),
+    ],
+)
+def test_the_kernel_with_least_code(tmp_path: Path, report: bytes, lightest: int) -> None:
+    source = tmp_path / "x.ncu-rep"
+    source.write_bytes(report)
+    assert Excerpts(source).lightest() == lightest

@@ -10,8 +10,6 @@ import pytest
 from kprof.reader.loaded import Alone, Loaded
 from tests.unit.test_reader_excerpt import REPORT
 
-WHOLE = ("first", "second", "third")
-
 
 @dataclass
 class Range:
@@ -35,17 +33,19 @@ class Context:
         return Range(self.ranges[index])
 
 
+WHOLE = Loaded(Context([("first", "second", "third")]))
+
+
 @dataclass
 class Library:
-    """Loads whatever the file: the report as three kernels, an excerpt as ``excerpt``."""
+    """Loads every excerpt as the same kernels."""
 
-    report: Path
     excerpt: tuple[str, ...]
     loaded: list[str] = field(default_factory=list)
 
     def __call__(self, path: str) -> Any:
-        self.loaded.append("report" if path == str(self.report) else "excerpt")
-        return Context([WHOLE if path == str(self.report) else self.excerpt])
+        self.loaded.append(Path(path).name)
+        return Context([self.excerpt])
 
 
 def named(name: str) -> Callable[[Any], bool]:
@@ -68,10 +68,10 @@ def test_kernels_are_numbered_over_all_ranges() -> None:
 
 
 def test_a_kernel_comes_from_its_excerpt(report: Path) -> None:
-    library = Library(report, ("first", "second"))
-    alone = Alone(report, report.parent, library)
-    assert str(alone.action(1, named("second"))) == "second"
-    assert library.loaded == ["excerpt"]
+    library = Library(("first", "of the excerpt"))
+    alone = Alone(report, report.parent, library, WHOLE)
+    assert str(alone.action(1, named("of the excerpt"))) == "of the excerpt"
+    assert len(library.loaded) == 1
 
 
 @pytest.mark.parametrize(
@@ -80,15 +80,27 @@ def test_a_kernel_comes_from_its_excerpt(report: Path) -> None:
 def test_or_from_the_report_when_that_is_not_in_the_excerpt(
     report: Path, excerpt: tuple[str, ...]
 ) -> None:
-    library = Library(report, excerpt)
-    alone = Alone(report, report.parent, library)
+    library = Library(excerpt)
+    alone = Alone(report, report.parent, library, WHOLE)
     assert str(alone.action(1, named("second"))) == "second"
     assert str(alone.action(2, named("third"))) == "third"
-    assert library.loaded == ["excerpt", "report", "excerpt"], "the report once"
+    assert len(set(library.loaded)) == 2, "two files: the library reads when it is asked"
 
 
 def test_or_when_no_excerpt_can_be_written(report: Path) -> None:
-    library = Library(report, ("first", "second"))
-    alone = Alone(report, report.parent / "missing", library)
+    library = Library(("first", "second"))
+    alone = Alone(report, report.parent / "missing", library, WHOLE)
     assert str(alone.action(1, named("second"))) == "second"
-    assert library.loaded == ["report"]
+    assert library.loaded == []
+
+
+def test_any_kernel_is_one_with_little_code(report: Path) -> None:
+    library = Library(("first", "second"))
+    assert str(Alone(report, report.parent, library, WHOLE).any()) == "second"
+    (excerpt,) = library.loaded
+    assert excerpt.endswith("-1.ncu-rep")
+
+
+def test_any_kernel_of_a_report_that_is_gone_is_the_first(tmp_path: Path) -> None:
+    alone = Alone(tmp_path / "gone", tmp_path, Library(()), WHOLE)
+    assert str(alone.any()) == "first"
