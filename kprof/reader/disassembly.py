@@ -16,6 +16,7 @@ import re
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise, repeat, starmap
 from operator import itemgetter
 
@@ -104,7 +105,7 @@ def _described(keys: Sequence[int], rows: Iterable[_Fields], whole: bool) -> Des
     return Described(places, tuple(places.values()) if whole else ())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Function:
     """All launches of one function.
 
@@ -124,8 +125,8 @@ class Function:
         """Every instruction that any launch has counters for, by :meth:`Listing.key`."""
         return {listing.key(pc) for listing in self.launches for pc in listing.rows}
 
-    @property
-    def whole(self) -> set[int]:
+    @cached_property
+    def whole(self) -> frozenset[int]:
         """Every instruction of the function, as far as executions show it."""
         keys = self.counted
         # Which instructions ncu counts follows from the code, so one launch stands for all.
@@ -135,7 +136,7 @@ class Function:
         for pc, following in pairwise(pcs):
             if _STEP < following - pc <= _LONGEST_GAP * _STEP:
                 keys.update(range(pc - start + _STEP, following - start, _STEP))
-        return keys
+        return frozenset(keys)
 
     @property
     def vital(self) -> set[int]:
@@ -244,6 +245,8 @@ def affordable(ranked: Iterable[Function], *, budget: int, module_bytes: int) ->
     """
     chosen: list[Choice] = []
     for function in ranked:
+        if not buys_any(budget, module_bytes):  # finding out what is vital takes milliseconds
+            break
         keys = function.vital
         cost = module_bytes + _INSTRUCTION_BYTES * len(keys)
         if cost > budget:
@@ -257,7 +260,7 @@ def _completed(chosen: Iterable[Choice], budget: int) -> list[Choice]:
     """Spend what is left on whole functions."""
     completed: list[Choice] = []
     for function, keys in chosen:
-        whole = frozenset(function.whole)
+        whole = function.whole
         more = _INSTRUCTION_BYTES * len(whole - keys)
         affords = more <= budget
         budget -= more if affords else 0
