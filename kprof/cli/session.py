@@ -86,7 +86,7 @@ def _traced(ncu: str, options: Options, target: Target, folder: Path) -> list[st
     if isinstance(found, str):
         return []
     variables = found.environment(folder / "survey.trace")
-    build = f"{shell(('mkdir', '-p', str(folder)))} && {shell(found.build)}"  # as a run would
+    build = f"{shell(('mkdir', '-p', str(folder.absolute())))} && {shell(found.build)}"  # as a run would
     return [build, f"{assignments(variables)} {shell(target.argv)}"]
 
 
