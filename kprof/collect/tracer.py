@@ -111,11 +111,30 @@ def built(tracer: Tracer, *, limit_s: float | None = None) -> str | None:
     except OSError as error:
         return f"{tracer.build[0]} cannot be started ({error.strerror})"
     if done.returncode == 0 and presence.exists(tracer.build[-1]):
-        return None
+        return _unloadable(tracer.build[-1])
     said = done.stderr.decode(errors="replace").strip().splitlines()
     why = said[0][:200] if said else "it gave no reason"
     why = f"not within {limit_s:.0f} s" if done.timed_out else why
     return f"{tracer.build[0]} cannot build the tracer ({why})"
+
+
+def _unloadable(library: str) -> str | None:
+    """Return why no program here can load it: the program would run for nothing."""
+    try:
+        if os.statvfs(library).f_flag & os.ST_NOEXEC:
+            return f"nothing in {Path(library).parent} may be run (it is mounted with noexec)"
+        if _kind(library) != _kind("/proc/self/exe"):
+            return "the C compiler builds for another kind of machine"
+    except OSError as error:
+        return f"the tracer cannot be read ({error.strerror})"
+    return None
+
+
+def _kind(program: str) -> tuple[bytes, bytes]:
+    """Return the class (32 or 64 bits) and the machine of an ELF file."""
+    with Path(program).open("rb") as file:
+        header = file.read(20)
+    return header[:6], header[18:]
 
 
 def _narrowed(options: Options) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -246,6 +248,20 @@ def test_why_the_library_was_not_built(tmp_path: Path, compiler: str, does: str,
     Path(compiler, "cc").write_text(f"#!/bin/sh\n{does}\n")
     how = Tracer((f"{compiler}/cc", str(tmp_path / "t.so")), ())
     assert built(how, limit_s=1) == f"{compiler}/cc cannot build the tracer ({why})"
+
+
+def test_a_library_that_nobody_can_load_is_not_tried(
+    tmp_path: Path, compiler: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    library = tmp_path / "t.so"
+    how = Tracer((f"{compiler}/cc", str(library)), ())
+    library.write_bytes(Path("/proc/self/exe").read_bytes()[:64])
+    assert built(how) is None
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_NOEXEC))
+        assert built(how) == f"nothing in {tmp_path} may be run (it is mounted with noexec)"
+    library.write_bytes(b"\x7fELF\1\1\1" + bytes(57))
+    assert built(how) == "the C compiler builds for another kind of machine"
 
 
 def test_why_nothing_can_be_traced(tmp_path: Path, compiler: str) -> None:
