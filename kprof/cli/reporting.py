@@ -69,10 +69,12 @@ def report(
     survey = measured.surveyed
     shown = kept.with_name(survey.report.name) if survey and _is_survey(measured) else kept
     source = replace(profile.source, path=readable(str(shown)))
-    diagnosed = diagnose(replace(profile, source=source), rules=rules)
+    surveyed = measured.survey.devices if measured.survey is not None else ()
+    devices, places = _with_surveyed(profile.devices, surveyed)
+    diagnosed = diagnose(replace(profile, source=source, devices=devices), rules=rules)
     if measured.selection is None:
         return diagnosed
-    return whole(diagnosed, measured.selection, cut_off=bool(ending(measured)))
+    return whole(diagnosed, measured.selection.on(places), cut_off=bool(ending(measured)))
 
 
 def ending(measured: Measured) -> tuple[str, ...]:
@@ -125,6 +127,23 @@ def join(profiles: Sequence[Profile]) -> Profile:
         notes=tuple(notes),
         files=tuple(files.values()),
     )
+
+
+def _with_surveyed(
+    deep: Sequence[Device], surveyed: Sequence[Device]
+) -> tuple[tuple[Device, ...], list[int]]:
+    """Return the GPUs of both runs, and where among them those of the survey are.
+
+    A trace does not know which GPUs they are: they are taken in the order in which they appear.
+    """
+    devices = list(deep)
+    places = []
+    for index, device in enumerate(surveyed):
+        known = device.compute_capability is not None
+        if not known and index >= len(devices):
+            devices.append(device)
+        places.append(_place(devices, device) if known else index)
+    return tuple(devices), places
 
 
 def _place(devices: list[Device], device: Device) -> int:

@@ -25,10 +25,9 @@ _LONGEST = 64 << 10  # characters of a filter; Linux passes 128 KiB in one argum
 
 @dataclass(frozen=True, slots=True)
 class Config:
-    """What tells launches apart."""
+    """What tells launches apart: on which GPU they ran does not, for ncu's filter neither."""
 
     demangled: str
-    device: int
     grid: Dim3 | None
     block: Dim3 | None
     shared_dynamic_bytes: int | None
@@ -89,6 +88,20 @@ class Selection:
         names = {kernel.mangled: kernel for kernel in kernels if kernel.mangled}
         return replace(self, groups=tuple(_named(group, names) for group in self.groups))
 
+    def on(self, places: Sequence[int]) -> Selection:
+        """Return the same with GPUs by their place in another report.
+
+        Args:
+            places: for each GPU of the survey.
+        """
+        return replace(
+            self,
+            groups=tuple(
+                replace(group, example=replace(group.example, device=places[group.example.device]))
+                for group in self.groups
+            ),
+        )
+
     @property
     def launches(self) -> int:
         """All launches."""
@@ -126,7 +139,6 @@ def config(kernel: Kernel | KernelReport) -> Config:
     launch = kernel.launch
     return Config(
         kernel.demangled or kernel.name,
-        kernel.device,
         launch.grid if launch else None,
         launch.block if launch else None,
         launch.shared_dynamic_bytes if launch else None,
@@ -167,9 +179,9 @@ def select(
 def _covering(groups: Sequence[Group], coverage: float) -> set[Config]:
     """Return the configurations of the functions that cover this share of the time."""
     eligible = _time(groups)
-    functions: dict[tuple[str, int], list[Group]] = {}
+    functions: dict[str, list[Group]] = {}
     for group in groups:
-        functions.setdefault((group.config.demangled, group.config.device), []).append(group)
+        functions.setdefault(group.config.demangled, []).append(group)
 
     def worth(function: list[Group]) -> tuple[bool, float]:
         notable = any(_time([group]) >= _NOTABLE * eligible for group in function)
@@ -264,9 +276,9 @@ def _median(kernels: list[Kernel]) -> Kernel:
 
 def _searched(configs: Sequence[Config]) -> set[Config]:
     """Return the configurations that were only tried, by the order of each name's launches."""
-    by_name: dict[tuple[str, int], list[Config]] = {}
+    by_name: dict[str, list[Config]] = {}
     for key in configs:
-        by_name.setdefault((key.demangled, key.device), []).append(key)
+        by_name.setdefault(key.demangled, []).append(key)
     found: set[Config] = set()
     for sequence in by_name.values():
         runs = [(key, len(list(run))) for key, run in groupby(sequence)]

@@ -94,6 +94,16 @@ def test_children_are_traced_too(traced: Traced) -> None:
     assert "Survey: 186 launches of 3 kernels" in done.stdout
 
 
+def test_a_gpu_that_the_run_in_depth_did_not_meet_is_there(traced: Traced) -> None:
+    other = PROGRAM.replace("block, 0, took", "block, int(name == b'_Z4tinyPi'), took")
+    done = traced(script("t.py", other))
+    assert done.returncode == 0, done.stderr
+    devices = report()["devices"]
+    by_name = {kernel["name"]: devices[kernel["device"]]["name"] for kernel in report()["kernels"]}
+    assert by_name["vector_add_simple"] == "NVIDIA H200"
+    assert by_name["tiny"] == "unknown GPU"
+
+
 def test_a_child_that_ends_without_a_word_may_have_launched(traced: Traced) -> None:
     code = "\nif os.fork() == 0: launch([('_Z4tinyPi', 1, 1, 1000, 5)]); os._exit(0)\nos.wait()\n"
     program = PROGRAM.replace("# loss", code + "# loss")

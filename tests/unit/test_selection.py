@@ -40,6 +40,19 @@ def test_grids_of_one_name_are_apart() -> None:
     ]
 
 
+def test_launches_on_another_gpu_are_of_the_same_kernel() -> None:
+    """ncu's filter does not tell them apart: the second GPU's would never be met."""
+    first, second = launch("add", 1e-6), replace(launch("add", 1e-6), device=1)
+    found = selection.select([first, second], coverage=1)
+    assert [group.launches for group in found.groups] == [2]
+    assert not found.missing([selection.config(first)])
+
+
+def test_gpus_get_their_place_in_another_report() -> None:
+    found = selection.select([launch("a", 1e-6), replace(launch("b", 1e-6), device=1)])
+    assert [group.example.device for group in found.on([3, 0]).groups] == [3, 0]
+
+
 def test_top_limits_the_number() -> None:
     launches = [launch(name, 1e-6) for name in "abcd"]
     assert chosen(selection.select(launches, coverage=1, top=2)) == ["a", "b"]
