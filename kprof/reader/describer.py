@@ -36,6 +36,7 @@ class Describer(Generic[Question, Answer]):
         """
         self._question, self._answer = folder / "question", folder / "answer"
         self._wake: int | None = None
+        self._working = False
         read, write = os.pipe()
         parent = os.getpid()
         self._pid = os.fork()
@@ -49,19 +50,25 @@ class Describer(Generic[Question, Answer]):
             die_with_parent(parent)
             ready()
             if os.read(read, 1):
-                status = attempt(lambda: answer(self._asked()), self._answer)
+                status = attempt(lambda: answer(self._was_asked()), self._answer)
         finally:  # whatever happens, the child must not go on as if it were its parent
             os._exit(status)
 
-    def ask(self, question: Question) -> Answer | Death:
-        """Return the answer, or how the process died before it had one."""
+    def ask(self, question: Question) -> None:
+        """Have one question answered, while the caller goes on; see :meth:`answer`."""
         if self._wake is None:
-            return Death(1)
+            return
         self._question.write_bytes(pickle.dumps(question, pickle.HIGHEST_PROTOCOL))
         with contextlib.suppress(OSError):  # it has died: its end of the pipe is closed
             os.write(self._wake, b"?")
         os.close(self._wake)
-        self._wake = None
+        self._wake, self._working = None, True
+
+    def answer(self) -> Answer | Death:
+        """Return the answer, or how the process died before it had one."""
+        if not self._working:
+            return Death(1)
+        self._working = False
         try:
             _, status = os.waitpid(self._pid, 0)
         except ChildProcessError:  # it died while something else was waited for
@@ -71,6 +78,6 @@ class Describer(Generic[Question, Answer]):
         answer: Answer = pickle.loads(self._answer.read_bytes())  # noqa: S301 - written by the fork
         return answer
 
-    def _asked(self) -> Question:
+    def _was_asked(self) -> Question:
         question: Question = pickle.loads(self._question.read_bytes())  # noqa: S301 - our parent's
         return question

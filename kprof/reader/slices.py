@@ -68,6 +68,8 @@ class Slices:
             module_bytes=self._job.module_bytes,
         )
         orders = [order(choice) for choice in chosen]
+        if describer is not None:
+            describer.ask(orders)
         self._hand_over(parts, orders)
         places, undescribed = self._described(describer, orders)
         return Answer(Outcome(self._loaded.ranges, total, (), lost, undescribed), places)
@@ -96,7 +98,7 @@ class Slices:
         self, describer: Describer[Sequence[Order], _Pickled] | None, chosen: Sequence[Order]
     ) -> tuple[tuple[_Pickled, ...], int]:
         """Describe in the process that is ready, or, should it have died, in new ones."""
-        found = describer.ask(chosen) if describer else Death(0)
+        found = describer.answer() if describer else Death(0)
         return self._describe_all(chosen) if isinstance(found, Death) else ((found,), 0)
 
     def _describer(self) -> Describer[Sequence[Order], _Pickled] | None:
