@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kprof.model import Collection, Report
+from kprof.model import Collection, Report, Survey
 
 _DEPTHS = {"sections": "collected with ncu's sections", "survey": "durations only"}
 # What a measurement means when ncu does not replay one kernel at a time.
@@ -21,13 +21,19 @@ def collected(report: Report) -> str:
     how = report.collection
     facts = [
         f"ncu {report.source.ncu_version or 'version unknown'}",
-        how.survey and how.depth != "survey" and "every launch timed first",
+        how.survey and how.depth != "survey" and timed_first(how.survey),
         how.depth and _DEPTHS.get(how.depth, f"depth {how.depth}"),
         how.passes and f"{how.passes} pass{'es' if how.passes != 1 else ''}",
         how.replay_mode and REPLAYS.get(how.replay_mode),
         *_conditions(how),
     ]
     return ", ".join(fact for fact in facts if fact)
+
+
+def timed_first(survey: Survey) -> str:
+    """Say how every launch was timed before some were measured in depth."""
+    way = "as the program runs alone" if survey.timed_by == "cupti" else "one by one"
+    return f"every launch timed first, {way}"
 
 
 def _conditions(how: Collection) -> list[str]:

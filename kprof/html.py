@@ -11,7 +11,7 @@ from jinja2 import Environment
 from markupsafe import Markup
 
 from kprof import page, source_page, templating, units, words
-from kprof.collection_text import REPLAYS
+from kprof.collection_text import REPLAYS, timed_first
 from kprof.curve_sketch import curve_sketches
 from kprof.figures import plotly_script, roofline_figure, timed
 from kprof.model import KernelReport, Report, Roofline
@@ -127,6 +127,7 @@ def _environment() -> Environment:
         words.standing,
         words.at_the_limit,
         timed,
+        timed_first,
         durations,
         launched,
         left_out,

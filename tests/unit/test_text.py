@@ -244,7 +244,12 @@ def test_a_whole_program_is_one_line() -> None:
         "1,831 launches of 6 kernels, 40.5 ms of GPU time; "
         "2 kernels measured in depth cover 81.2 % of it, autotuning aside.",
     ]
-    assert "every launch timed first, depth standard" in lines[2]
+    assert "every launch timed first, one by one, depth standard" in lines[2]
+    survey = WHOLE.collection.survey
+    assert survey is not None
+    traced = replace(WHOLE.collection, survey=replace(survey, timed_by="cupti"))
+    told = summary(replace(WHOLE, collection=traced), width=120)
+    assert "every launch timed first, as the program runs alone, depth standard" in told
 
 
 def test_a_ranked_kernel_shows_its_launches_and_its_share_of_the_program() -> None:

@@ -37,7 +37,7 @@ def page(html: str) -> Page:
 def test_the_program_is_said_before_everything_else(page: Page) -> None:
     top = page.visible[: page.visible.index("Where the GPU time goes")]
     assert "1,831 launches of 6 kernels, 40.5 ms of GPU time; 2 kernels measured in depth" in top
-    assert "every launch timed first, then depth standard, replay kernel" in top
+    assert "every launch timed first, one by one, then depth standard, replay kernel" in top
     assert "GPU time 40.5 ms of all launches, as the survey timed them" in page.visible
     assert "Kernels 6 1,831 launches; 2 profiled in depth" in page.visible
 
