@@ -85,6 +85,14 @@ class Pair:
             return False if measured is not None and self.fired is False else None
         return BELOW * promised.low <= measured <= ABOVE * promised.high
 
+    @property
+    def inside(self) -> bool:
+        """Whether it came out in the very range that is printed."""
+        measured, promised = self.measured, self.estimate
+        if measured is None or promised is None:
+            return False
+        return promised.low <= measured <= promised.high
+
 
 def pairs() -> tuple[tuple[str, str, str], ...]:
     """Return (rule, bad sample, good sample) of every planted pair, ordered by rule."""
@@ -154,8 +162,10 @@ def summary(compared: Iterable[Pair]) -> str:
     rest = f"; {unrecorded} of {len(rows)} have no recording yet" if unrecorded else ""
     spread = _spread(judged)
     middle = "" if spread is None else f", the median range is {spread:.2f} wide (high over low)"
+    inside = sum(pair.inside for pair in judged)
     return (
-        f"{said} (from {BELOW:g} times the low to {ABOVE:g} times the high estimate){middle}{rest}."
+        f"{said} (from {BELOW:g} times the low to {ABOVE:g} times the high estimate; {inside} within "
+        f"the range itself){middle}{rest}."
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 
 from kprof.model import Evidence, Instruction, Kernel, Limiter, Place
 from kprof.own_code import named, own
@@ -65,12 +65,18 @@ def places(
     lines: dict[tuple[object, ...], list[tuple[float, Instruction]]] = {}
     for w, row in heavy:
         lines.setdefault(_line_of(row), []).append((w, row))
-    found = [(sum(w for w, _ in group), group[0][1]) for group in lines.values()]
-    found.sort(key=lambda item: (-item[0], item[1].pc))
-    return tuple(
-        Place(row.file, row.line, row.sass, row.pc, min(w / whole, 1.0), row.chain)
-        for w, row in found[:TOP_PLACES]
-    )
+    found = sorted(lines.values(), key=lambda group: (-_sum(group), group[0][1].pc))
+    return tuple(_place(group, whole) for group in found[:TOP_PLACES])
+
+
+def _sum(group: Iterable[tuple[float, Instruction]]) -> float:
+    return sum(w for w, _ in group)
+
+
+def _place(group: Sequence[tuple[float, Instruction]], whole: float) -> Place:
+    (heaviest, row), share = group[0], min(_sum(group) / whole, 1.0)
+    own_share = share if len(group) == 1 else min(heaviest / whole, 1.0)
+    return Place(row.file, row.line, row.sass, row.pc, share, row.chain, len(group), own_share)
 
 
 def _line_of(row: Instruction) -> tuple[object, ...]:

@@ -111,6 +111,9 @@ def _evidence(item: Evidence) -> str:
 def _place(place: Place) -> str:
     where = named(place)
     code = f"{place.sass} (+0x{place.pc:x})" if place.sass and place.pc is not None else place.sass
+    if where and code and place.instructions > 1 and place.instruction_share is not None:
+        most = f"{code} alone {share(place.instruction_share)}"
+        return f"{where}, {share(place.share)} of the total ({place.instructions} instructions; {most})"
     parts = [part for part in (where, code) if part]
     return f"{' '.join(parts) or 'place unknown'}, {share(place.share)} of the total"
 

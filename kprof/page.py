@@ -165,15 +165,16 @@ def tally(report: Report) -> dict[str, int]:
 def starters(shown: Sequence[Entry], total_s: float | None) -> Starters:
     """List the fixes worth most, by the time their estimates say could be saved.
 
-    Only the first finding of a kernel counts: the estimates of one kernel overlap.
+    One finding of a kernel counts, since the estimates of one kernel overlap: the first with
+    something to gain. A limit that is reached has nothing, and may stand before a cause.
     """
     if not total_s:
         return Starters()
-    by_rule: dict[str, list[tuple[float, float, Entry]]] = {}
+    by_rule: dict[str, list[_Saving]] = {}
     for entry in shown:
         saving = _saving(entry)
         if saving is not None:
-            by_rule.setdefault(entry.kernel.findings[0].rule, []).append((*saving, entry))
+            by_rule.setdefault(saving.finding.rule, []).append(saving)
     found = [_starter(savings, total_s) for savings in by_rule.values()]
     found.sort(key=lambda item: (-item.high_s, item.finding.rule))
     worth = [item for item in found if item.high_share >= LEAST]
@@ -181,20 +182,29 @@ def starters(shown: Sequence[Entry], total_s: float | None) -> Starters:
     return Starters(listed, len(worth) - len(listed), len(found) - len(worth))
 
 
-def _saving(entry: Entry) -> tuple[float, float] | None:
-    findings = entry.kernel.findings
-    if not findings or not entry.total_s or findings[0].severity == "info":
+@dataclass(frozen=True, slots=True)
+class _Saving:
+    """What one kernel's finding could save, in seconds of all its launches."""
+
+    low_s: float
+    high_s: float
+    entry: Entry
+    finding: Finding
+
+
+def _saving(entry: Entry) -> _Saving | None:
+    finding = next((item for item in entry.kernel.findings if item.severity != "info"), None)
+    estimate = finding.estimated_speedup if finding else None
+    if finding is None or estimate is None or not entry.total_s:
         return None
-    estimate = findings[0].estimated_speedup
-    if estimate is None or known(estimate.low) is None or known(estimate.high) is None:
+    if known(estimate.low) is None or known(estimate.high) is None:
         return None
     low, high = (entry.total_s * (1 - 1 / max(1.0, x)) for x in (estimate.low, estimate.high))
-    return (low, high) if high > 0 else None
+    return _Saving(low, high, entry, finding) if high > 0 else None
 
 
-def _starter(savings: list[tuple[float, float, Entry]], total_s: float) -> Starter:
-    savings.sort(key=lambda item: (-item[1], item[2].rank))
-    low, high = sum(s[0] for s in savings), sum(s[1] for s in savings)
-    first = savings[0][2]
-    members = tuple(entry for _, _, entry in savings)
-    return Starter(first.kernel.findings[0], members, low, high, low / total_s, high / total_s)
+def _starter(savings: list[_Saving], total_s: float) -> Starter:
+    savings.sort(key=lambda item: (-item.high_s, item.entry.rank))
+    low, high = sum(s.low_s for s in savings), sum(s.high_s for s in savings)
+    members = tuple(saving.entry for saving in savings)
+    return Starter(savings[0].finding, members, low, high, low / total_s, high / total_s)

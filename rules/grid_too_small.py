@@ -54,7 +54,7 @@ def grid_too_small(kernel: Kernel) -> Finding | None:
         severity=estimate.severity(speedup) if top else "low",
         confidence="high" if top else "medium",  # a busy unit could hide in missing data
         headline=f"The grid is too small: {_blocks(blocks)} for {sms:.0f} SMs, {100 * idle:.0f} % of the GPU is idle",
-        detail="Every block runs on one SM; the others have nothing to do.",
+        detail="A block runs on one SM: with fewer blocks than SMs the rest have nothing to do.",
         estimated_speedup=speedup,
         resource="launch",
         evidence=(

@@ -10,6 +10,8 @@ from kprof.limiter import BUSY_PCT, limiter
 from kprof.model import Evidence, Finding, Kernel, Speedup
 from kprof.rule import rule
 
+_FULL_PCT = 80.0  # from here a unit is at its roof: NVIDIA rule SOLBottleneck (ncu 2025.3)
+
 
 @rule(requires=m.COVERAGE)
 def tensor_core_bound(kernel: Kernel) -> Finding | None:
@@ -49,7 +51,7 @@ def tensor_core_bound(kernel: Kernel) -> Finding | None:
     speedup = Speedup(1.0, max(faster, left.high if left else 1.0)) if faster else left
     return Finding(
         rule="tensor-core-bound",
-        severity="medium" if faster else ("info" if top.pct >= 80.0 else "low"),
+        severity="medium" if faster else ("info" if top.pct >= _FULL_PCT else "low"),
         confidence="high",
         headline=f"The tensor cores are the limit: {top.pct:.0f} % busy"
         + (", on the slower of two instruction paths" if faster else ""),
@@ -59,7 +61,7 @@ def tensor_core_bound(kernel: Kernel) -> Finding | None:
         evidence=(busy(top), *_operations(kernel), *measured(kernel, m.DRAM_PCT)),
         refuted_by="another unit above the tensor pipe in the utilisation list",
         source=executed(kernel, ARITHMETIC["tensor"]),
-        advice=_advice(faster),
+        advice=_advice(faster, top.pct),
     )
 
 
@@ -82,11 +84,14 @@ def _detail(faster: float | None) -> str:
     )
 
 
-def _advice(faster: float | None) -> tuple[str, ...]:
-    more = (
+def _advice(faster: float | None, pct: float) -> tuple[str, ...]:
+    more: tuple[str, ...] = (
         "Use a narrower type (FP8, INT8) or structured sparsity if accuracy allows; otherwise only fewer operations help.",
-        "Below 80 %: more pipeline stages and larger tiles, so that the pipe never waits for operands.",
     )
+    if pct < _FULL_PCT:
+        more += (
+            "Use more pipeline stages and larger tiles, so that the pipe never waits for operands.",
+        )
     if faster is None:
         return more
     return (

@@ -31,6 +31,7 @@ from kprof.model import Report
 from kprof.rule import Rule, registry, select
 from kprof.source_text import Lookup
 
+_DEEP = "# then in depth, with the names of the chosen kernels where it says NAMES:"
 _FOLLOW_UP = "once again should what limits a kernel stay open (--no-follow-up leaves it out)"
 
 
@@ -63,14 +64,14 @@ def dry_run(
 ) -> str:
     """Return the exact command lines, quoted for a shell; start nothing.
 
-    What a run in depth after a survey selects is not known before: its line is missing.
+    What a run in depth after a survey selects is not known before: its line is a comment.
     """
     target = resolve(command, module=module, python=settings.python, check_module=False)
     folder = Path(settings.output or f"kprof-{target.name}")
     ncu = settings.ncu or find.first_name(os.environ)
     options = _planned(options, _rules(settings)[0]).options
     how = stages.strategy(options, target, settings.wanted.survey)
-    lines = []
+    lines = [] if how == "once" else [shell(("mkdir", "-p", str(folder.absolute())))]
     follows = settings.wanted.follow_up and options.depth == "standard"
     for comment, name, stage in _stages(how, options, follows=follows):
         lines += [comment] if comment else []
@@ -78,6 +79,10 @@ def dry_run(
         log = folder / (place.LOG if how == "once" else f"{name}.log")
         report = folder / (place.REPORT if how == "once" else f"{name}.ncu-rep")
         lines += traced or [shell(ncu_argv(ncu, stage, target.argv, report=report, log=log))]
+    if how != "once":
+        deep = stages.deepening_any(options)
+        files = {"report": folder / "depth.ncu-rep", "log": folder / "depth.log"}
+        lines += [_DEEP, f"# {shell(ncu_argv(ncu, deep, target.argv, **files))}"]
     return "\n".join(lines)
 
 
@@ -86,8 +91,7 @@ def _traced(ncu: str, options: Options, target: Target, folder: Path) -> list[st
     if isinstance(found, str):
         return []
     variables = found.environment(folder / "survey.trace")
-    build = f"{shell(('mkdir', '-p', str(folder.absolute())))} && {shell(found.build)}"  # as a run would
-    return [build, f"{assignments(variables)} {shell(target.argv)}"]
+    return [shell(found.build), f"{assignments(variables)} {shell(target.argv)}"]
 
 
 def _stages(

@@ -95,6 +95,19 @@ def deepening(options: Options, groups: Sequence[Group]) -> Options:
     return replace(_one_each(options, groups, names), name_base="mangled")
 
 
+def deepening_any(options: Options) -> Options:
+    """Return what :func:`deepening` gives while the launches are not known: any name is NAMES."""
+    return replace(
+        options,
+        kernel="^(?:NAMES)$",
+        name_base="mangled",
+        with_communication=True,
+        per_config=True,
+        launch_skip=1,
+        launch_count=1,
+    )
+
+
 def again(options: Options, groups: Sequence[Group]) -> Options:
     """Return what to collect where :func:`deepening` did not meet these groups."""
     return replace(_one_each(options, groups, function_filter(groups)), name_base="function")

@@ -50,6 +50,11 @@ class Place:
     """A source line or SASS instruction and its share (0..1) of the kernel's total.
 
     Attributes:
+        sass: the instruction, of several on the line the one with the largest part.
+        pc: its offset in the function.
+        share: of all instructions of the line together.
+        instructions: how many of the line's instructions have a part in that.
+        instruction_share: the part (0..1 of the kernel's total) of the one that is named.
         chain: of inlined code the lines it belongs to, from the innermost function to the kernel;
             ``file`` and ``line`` are one of them, the one the report counts it at. Empty for other
             code, and where the report does not hold the code's line table.
@@ -61,6 +66,8 @@ class Place:
     pc: int | None
     share: float
     chain: tuple[Spot, ...] = ()
+    instructions: int = 1
+    instruction_share: float | None = None
 
 
 # How a load was found for the instruction that waits: ``register`` writes a register it needs;

@@ -348,6 +348,6 @@ def test_the_plan_tells_of_a_further_run_and_what_it_costs_at_most(staged: Stage
 
 def test_a_dry_run_tells_of_it(staged: Staged) -> None:
     told = staged("--dry-run", script("t.py", TRAINS))
-    assert "; once again should what limits a kernel stay open" in told.stdout.splitlines()[0]
+    assert "; once again should what limits a kernel stay open" in told.stdout.splitlines()[1]
     for options in (("--no-follow-up",), ("--survey", "never"), ("--depth", "quick")):
         assert "once again should" not in staged("--dry-run", *options, "t.py").stdout

@@ -179,7 +179,12 @@ def test_ctrl_c_keeps_what_was_timed(traced_env: dict[str, str], mode: str) -> N
 
 def test_a_dry_run_says_how(traced: Traced, traced_env: dict[str, str], cupti: Path) -> None:
     done = traced("--dry-run", script("t.py", PROGRAM))
-    comment, build, run = done.stdout.splitlines()
+    folder, comment, build, run, then, deep = done.stdout.splitlines()
+    assert folder == f"mkdir -p {Path('kprof-t').absolute()}"
+    assert then.startswith("#")
+    assert deep.startswith("# ")
+    assert "--metrics gpu__time_duration.sum,sm__cycles" in deep
+    assert "regex:^(?:NAMES)$" in deep
     assert not Path("kprof-t").exists()
     assert comment.startswith("# a survey")
     assert "tracer.c" in build

@@ -56,6 +56,7 @@ def test_the_summary_counts_what_can_be_judged() -> None:
     missing = Pair("b", "b/bad", "b/good", missing=("b/bad", "b/good"))
     said = calibration.summary([PAIR, replace(PAIR, bad_s=9e-4), missing])
     assert said.startswith("1 of 2 pairs with recordings came out as promised")
+    assert "; 1 within the range itself)" in said
     assert "2.00 wide" in said
     assert "1 of 3 have no recording yet" in said
     assert json.loads(calibration.to_json([PAIR, missing]))["summary"] == {

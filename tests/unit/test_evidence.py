@@ -54,6 +54,18 @@ def test_shares_are_of_the_total_given_and_never_above_one() -> None:
     assert [place.share for place in found] == [1.0, 1.0, 0.5]
 
 
+def test_a_line_of_several_instructions_says_which_part_is_whose() -> None:
+    rows = (
+        row("LDS R0", 0, line=5, file="/src/a.cu", hits=10.0),
+        row("LDS R1", 16, line=5, file="/src/a.cu", hits=20.0),
+        ROWS[1],
+    )
+    (both, alone) = places(kernel(instructions=rows), lambda item: item.values["hits"])
+    assert (both.sass, both.share, both.instructions) == ("LDS R1", 0.75, 2)
+    assert both.instruction_share == 0.5
+    assert (alone.share, alone.instructions, alone.instruction_share) == (0.25, 1, 0.25)
+
+
 def test_at_most_five_places() -> None:
     many = tuple(row("LDG", pc, hits=1.0) for pc in range(9))
     assert len(places(kernel(instructions=many), lambda item: item.values["hits"])) == 5

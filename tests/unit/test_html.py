@@ -384,6 +384,16 @@ def test_start_here_says_whose_numbers_it_shows() -> None:
     assert "and 2 more: saving of all, numbers of the first" in text
 
 
+def test_start_here_looks_past_a_limit_that_is_reached() -> None:
+    cause = TRANSPOSE.findings[0]
+    reached = replace(cause, rule="dram-bandwidth-bound", severity="info", estimated_speedup=None)
+    text = Page(
+        render(replace(REPORT, kernels=(replace(TRANSPOSE, findings=(reached, cause)),)))
+    ).visible
+    start = text[text.index("Start here") : text.index("Kernels by GPU time")]
+    assert "shared-bank-conflicts in #0" in start
+
+
 def test_start_here_leaves_out_what_is_not_worth_it() -> None:
     tiny = replace(VECTOR_ADD, duration_s=1e-7)
     text = Page(render(replace(REPORT, kernels=(TRANSPOSE, tiny)))).visible
