@@ -182,6 +182,11 @@ OCCUPANCY = (
     ),
     Case(
         "occupancy-limited-by-shared-memory",
+        "all is given at launch",
+        kernel(metrics=BY_SHARED, launch=replace(declaring(0), shared_dynamic_bytes=4)),
+    ),
+    Case(
+        "occupancy-limited-by-shared-memory",
         "registers limit",
         kernel(metrics=BY_REGISTERS),
         SILENT,
