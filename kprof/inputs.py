@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -118,3 +119,16 @@ def _check(path: Path) -> str:
     if os.path.islink(path):  # noqa: PTH114 - pathlib raises
         return "the link may lead back to itself; name the file it was meant for"
     return "check the name, and that you may read it and search the folders above it"
+
+
+def sha256(path: Path) -> str:
+    """Return the hex digest of a file's bytes, of which few are in memory at a time.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        while block := file.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()

@@ -7,13 +7,13 @@ at 3 (3.4 s) and 2.8 MB at 6 (13 s); gzip makes 8.6 MB of it.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import lzma
 import threading
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
+from kprof.inputs import sha256
 from kprof.model import Report
 
 SUFFIX = ".xz"
@@ -68,6 +68,6 @@ def described(report: Report, files: dict[Path, Path]) -> Report:
     """Return a diagnosis whose source is the file that is kept, if that is a compressed one."""
     for file, kept in files.items():
         if str(kept) == report.source.path + SUFFIX:
-            digest = hashlib.sha256(file.read_bytes()).hexdigest()
-            return replace(report, source=replace(report.source, path=str(kept), sha256=digest))
+            source = replace(report.source, path=str(kept), sha256=sha256(file))
+            return replace(report, source=source)
     return report

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from kprof.collect.command import communicates
 from kprof.errors import OutputNotWritable, UnreadableReport
+from kprof.inputs import sha256
 from kprof.model import Collection, Device, Kernel, Launch, Profile, Source
 from kprof.names import function
 
@@ -137,19 +137,11 @@ def read(merged: Path, *, with_communication: bool = False) -> Trace:
 def profile(trace: Trace, path: Path) -> Profile:
     """Return a trace as the profile of a survey."""
     return Profile(
-        source=Source(path=str(path), sha256=_digest(path)),
+        source=Source(path=str(path), sha256=sha256(path)),
         collection=Collection(depth="survey", cache_control="none"),
         devices=tuple(Device("unknown GPU", None, None) for _ in range(trace.devices)),
         kernels=trace.kernels,
     )
-
-
-def _digest(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:  # some 80 bytes a launch, of millions
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _take(processes: list[_Process], fields: list[str]) -> None:

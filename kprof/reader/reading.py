@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import gc
-import hashlib
 import os
 import pickle
 import sys
@@ -17,6 +16,7 @@ from pathlib import Path
 from threading import Event
 
 from kprof.errors import UnreadableReport
+from kprof.inputs import sha256
 from kprof.model.profile import Profile, Source
 from kprof.process import Completed, run
 from kprof.reader import assemble, unpack
@@ -79,7 +79,7 @@ def _load(
         tempfile.TemporaryDirectory(prefix="kprof-") as folder,
         ThreadPoolExecutor(max_workers=1) as pool,
     ):
-        digest = pool.submit(_sha256, path)
+        digest = pool.submit(sha256, path)
         plain, container, notes = _prepared(path, start, Path(folder))
         job = _job(plain, container, Path(folder), extra_metrics)
         if timing or not instructions:
@@ -94,14 +94,6 @@ def _load(
         )
     notes += missing
     return assemble.assemble(source, outcome, notes)
-
-
-def _sha256(path: Path) -> str:
-    digest = hashlib.sha256()
-    with path.open("rb") as file:
-        while block := file.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()
 
 
 def _prepared(path: Path, start: bytes, folder: Path) -> tuple[Path, Container, list[str]]:
