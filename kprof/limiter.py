@@ -36,19 +36,15 @@ INFLATED_MIN_S = 20e-6
 WHOLE_FMA = m.elapsed("sm__pipe_fma_cycles_active")
 LOPSIDED = 1.5  # kprof's own, unsourced
 # Units on the way of textures and surfaces, where shared memory never passes.
-TEXTURE_UNITS = tuple(
-    map(
-        m.elapsed,
-        (
-            "l1tex__data_pipe_tex_wavefronts",
-            "l1tex__tex_writeback_active",
-            "l1tex__f_wavefronts",
-            "l1tex__tmain_requests",
-            "l1tex__texin_sm2tex_req_cycles_active",
-            "sm__inst_executed_pipe_tex",
-        ),
-    )
+TEXTURE_BASES = (
+    "sm__inst_executed_pipe_tex",
+    "l1tex__data_pipe_tex_wavefronts",
+    "l1tex__tex_writeback_active",
+    "l1tex__f_wavefronts",
+    "l1tex__tmain_requests",
+    "l1tex__texin_sm2tex_req_cycles_active",
 )
+TEXTURE_UNITS = tuple(map(m.elapsed, TEXTURE_BASES))
 
 # A grid that leaves more than a fifth of the SMs empty is small; 128 blocks on 132 SMs are not.
 # kprof's own, unsourced.

@@ -14,7 +14,7 @@ from kprof import metrics as m
 from kprof.collect.chips import Chip
 from kprof.collect.plan import PLANNED_UNITS
 from kprof.diagnosis import findings
-from kprof.limiter import bound, covers_every_level, has_inflated_duration
+from kprof.limiter import TEXTURE_BASES, bound, covers_every_level, has_inflated_duration
 from kprof.model import Finding, Kernel
 from kprof.ordering import KEEPS_A_PIPE_WAITING, RESOURCES
 from kprof.rule import Rule
@@ -66,9 +66,7 @@ class _Units:
 _UNITS = (
     _Units(
         "texture units",
-        ("sm__inst_executed_pipe_tex", "l1tex__data_pipe_tex_wavefronts",
-         "l1tex__tex_writeback_active", "l1tex__f_wavefronts", "l1tex__tmain_requests",
-         "l1tex__texin_sm2tex_req_cycles_active"),
+        TEXTURE_BASES,
         opcodes=("TEX", "TLD", "TMML", "TXD", "TXQ", "SULD", "SUST", "SUATOM", "SURED"),
         reasons=("tex_throttle",),
         overrules=True,

@@ -92,25 +92,18 @@ def deepening(options: Options, groups: Sequence[Group]) -> Options:
     instance of a template, and are right for every kernel (docs/decisions/0012).
     """
     names = mangled_filter(groups)
-    return replace(_one_each(options, groups, names), name_base="mangled")
+    return replace(_one_each(options, names, warm_up=_warms_up(groups)), name_base="mangled")
 
 
 def deepening_any(options: Options) -> Options:
     """Return what :func:`deepening` gives while the launches are not known: any name is NAMES."""
-    return replace(
-        options,
-        kernel="^(?:NAMES)$",
-        name_base="mangled",
-        with_communication=True,
-        per_config=True,
-        launch_skip=1,
-        launch_count=1,
-    )
+    return replace(_one_each(options, "^(?:NAMES)$", warm_up=True), name_base="mangled")
 
 
 def again(options: Options, groups: Sequence[Group]) -> Options:
     """Return what to collect where :func:`deepening` did not meet these groups."""
-    return replace(_one_each(options, groups, function_filter(groups)), name_base="function")
+    names = function_filter(groups)
+    return replace(_one_each(options, names, warm_up=_warms_up(groups)), name_base="function")
 
 
 def following_up(
@@ -128,14 +121,18 @@ def following_up(
     return replace(deep, metrics=tuple(metrics), code=False, embed_source=False)
 
 
-def _one_each(options: Options, groups: Sequence[Group], names: str | None) -> Options:
+def _warms_up(groups: Sequence[Group]) -> bool:
+    return min(group.launches for group in groups) > 2
+
+
+def _one_each(options: Options, names: str | None, *, warm_up: bool) -> Options:
     return replace(
         options,
         kernel=names,
         # The survey has left it out where it was to be, so these names hold none of it.
         with_communication=options.with_communication or names is not None,
         per_config=True,
-        launch_skip=1 if min(group.launches for group in groups) > 2 else 0,
+        launch_skip=int(warm_up),
         launch_count=1,
     )
 
