@@ -8,7 +8,9 @@ One run on one GPU, ratios of wall times on the same target:
 - reading: ``kprof analyze`` of the raw report into a page and JSON, as a whole process
 - full: ncu alone with ``--set full``
 
-Run on a GPU machine: python benchmarks/profile_overhead.py [TARGET ARGS...] [--json FILE]
+``--rounds`` takes standard and raw so many times in turns, and the median of each.
+
+Run on a GPU machine: python benchmarks/profile_overhead.py [--rounds 3] [--json FILE] [TARGET ARGS...]
 """
 
 from __future__ import annotations
@@ -22,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from statistics import median
 
 from kprof.cli.packing import pack, packed
 from kprof.collect.plan import metrics_for
@@ -70,15 +73,22 @@ def compressed(report: Path) -> int:
     return packed(report).stat().st_size
 
 
-def measure(target: Sequence[str], work: Path) -> dict[str, float]:
+def in_turns(target: Sequence[str], work: Path, rounds: int) -> dict[str, float]:
+    """Return the median of each; the machine's slow drift meets both alike."""
+    metrics = ",".join(metrics_for("standard"))
+    standard, raw = [], []
+    for turn in range(rounds):
+        standard.append(kprof(target, work / f"standard{turn or ''}", "standard"))
+        raw.append(ncu(target, work / f"raw{turn or ''}", "--metrics", metrics))
+    return {"standard": median(standard), "raw": median(raw)}
+
+
+def measure(target: Sequence[str], work: Path, rounds: int) -> dict[str, float]:
     timed(*started(target))  # fills file caches
     seconds = {
         "plain": timed(*started(target)),
         "quick": kprof(target, work / "quick", "quick"),
-        "standard": kprof(target, work / "standard", "standard"),
-        "raw": ncu(
-            target, work / "raw", "--metrics", ",".join(metrics_for("standard")),
-        ),
+        **in_turns(target, work, rounds),
         "reading": timed(
             sys.executable, "-m", "kprof", "analyze", "-q", "--format", "html,json",
             "-o", str(work / "page"), str(work / "raw.ncu-rep"),
@@ -106,12 +116,13 @@ def measure(target: Sequence[str], work: Path) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("target", nargs="*", default=[str(TARGET)])
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
     if shutil.which("ncu") is None:
         raise SystemExit("ncu is not on PATH: this benchmark needs a GPU machine")
     with tempfile.TemporaryDirectory() as folder:
-        result = measure(given.target, Path(folder))
+        result = measure(given.target, Path(folder), given.rounds)
     print(json.dumps(result, indent=1))
     if given.json:
         given.json.write_text(json.dumps(result, indent=1) + "\n")

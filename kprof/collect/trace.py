@@ -15,6 +15,9 @@ from kprof.names import function
 HEADER = "kprof-trace"
 FORMAT = "1"
 _NO_HEADER = f"{HEADER}\t{FORMAT}\t0\t0\t\n".encode()  # then nothing says that it ended, either
+_LOST = (
+    "CUPTI lost records, or the program itself traces with it and has missed launches in this run"
+)
 MOST = 200_000  # launches that are read: some 150 MB of memory
 
 
@@ -162,7 +165,7 @@ def _take(processes: list[_Process], fields: list[str]) -> None:
         told, dropped, outstanding = map(int, rest)
         process.ended = True
         if dropped or outstanding or told != process.count:
-            process.trouble = "CUPTI lost records, or the program itself traces with it"
+            process.trouble = _LOST
 
 
 def _ordered(process: _Process) -> list[tuple[int, ...]]:
