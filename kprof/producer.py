@@ -37,6 +37,7 @@ _STORES = {
     LONG: frozenset({"STG", "ST", "STL", "RED", "REDG", "SUST", "LDGSTS"}),
     SHORT: frozenset({"STS", "STSM"}),
 }
+_ATOMICS = frozenset({"ATOM", "ATOMG", "SUATOM", "RED", "REDG"})
 _EVERY = _LOADS[LONG] | _LOADS[SHORT]
 # Copies that go on without a register: what waits for them names none.
 _COPIES = frozenset({"LDGSTS"})
@@ -137,7 +138,15 @@ def told(found: Sequence[Wait]) -> str:
     waiter, producer = _position(wait.waiter), _position(load) if load else None
     if producer is None or producer == waiter:
         return f" at {waiter}"
-    return f"; most wait at {waiter} for the load at {producer}"
+    return f"; most wait at {waiter} for the {_what(load)} at {producer}"
+
+
+def _what(place: Place) -> str:
+    """Name an access: a store is waited for where the register it reads is written again."""
+    opcode = _name(place)
+    if opcode in _ATOMICS:
+        return "atomic operation"
+    return "store" if opcode in _STORES[LONG] else "load"
 
 
 def _foremost(found: Sequence[Wait]) -> tuple[Wait | None, Place | None]:

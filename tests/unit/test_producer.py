@@ -2,9 +2,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pytest
+
 from kprof import metrics as m
 from kprof.model import Code, Instruction, Kernel, Place, Wait
-from kprof.producer import LONG, SHORT, loads, waits
+from kprof.producer import LONG, SHORT, loads, told, waits
 from tests.kernels import kernel
 
 SAMPLES = {reason: m.SAMPLED_STALL_NOT_ISSUED.format(reason) for reason in (LONG, SHORT)}
@@ -185,3 +187,17 @@ def test_lines_of_two_files_are_not_mixed() -> None:
 def test_few_samples_at_a_line_are_not_told() -> None:
     item = waiting("LDG.E R4, [R2.64]", "FADD R5, R4, R6", "MOV R9, R4", at={1: 99.0, 2: 1.0})
     assert [wait.waiter.pc for wait in waits(item, LONG)] == [16]
+
+
+@pytest.mark.parametrize(
+    ("access", "name"),
+    [
+        ("LDG.E R4, [R2.64]", "load"),
+        ("REDG.E.ADD.STRONG.GPU [R2.64], R4", "atomic operation"),
+        ("ATOMG.E.ADD.STRONG.GPU PT, R4, [R2.64], R5", "atomic operation"),
+        ("STG.E [R2.64], R4", "store"),
+    ],
+)
+def test_what_is_waited_for_is_named_as_what_it_is(access: str, name: str) -> None:
+    item = waiting(access, "MOV R4, R9", at={1: 9.0}, sources=(7, 9))
+    assert told(waits(item, LONG)) == f"; most wait at k.cu:9 for the {name} at k.cu:7"
