@@ -2,9 +2,10 @@
 
 The stand-in for ncu of the tests writes a survey and a report in depth that were recorded before,
 so no GPU is needed. Printed are seconds of wall and processor time, all processes together, less
-what the stand-in's runs took.
+what the stand-in's runs took. With 40 launches or fewer there is no survey, whatever SURVEY is.
 
-Run: python benchmarks/after_ncu.py [--runs 3] SURVEY REPORT [OPTIONS OF kprof profile]
+Run: python benchmarks/after_ncu.py [--runs 3] [--launches 41] [--seconds 0]
+         SURVEY REPORT [OPTIONS OF kprof profile]
 """
 
 from __future__ import annotations
@@ -26,8 +27,18 @@ _STAGE = re.compile(r"^[\w-]+: ncu ran for ([\d.]+) s$", re.M)
 MANY = 41  # launches that make kprof survey
 
 
-def measure(survey: Path, report: Path, options: list[str]) -> tuple[float, float]:
-    """Return seconds of wall time outside ncu, and of processor time."""
+def measure(
+    survey: Path, report: Path, options: list[str], *, launches: int, seconds: float
+) -> tuple[float, float]:
+    """Return seconds of wall time outside ncu, and of processor time.
+
+    Args:
+        survey: a report of durations alone.
+        report: a report in depth.
+        options: further ones of ``kprof profile``.
+        launches: how many there are to measure.
+        seconds: how long the stand-in takes for each.
+    """
     with tempfile.TemporaryDirectory() as folder:
         target = Path(folder) / "train.py"
         target.write_text("# loss.backward()\n")
@@ -36,8 +47,8 @@ def measure(survey: Path, report: Path, options: list[str]) -> tuple[float, floa
             "PATH": os.pathsep.join([str(FAKES), os.environ["PATH"]]),
             "FAKE_NCU_SURVEY": str(survey),
             "FAKE_NCU_REPORT": str(report),
-            "FAKE_NCU_KERNELS": f"a*{MANY}",
-            "FAKE_NCU_SECONDS": "0",
+            "FAKE_NCU_KERNELS": f"a*{launches}",
+            "FAKE_NCU_SECONDS": str(seconds),
         }
         command = [sys.executable, "-m", "kprof", "profile", "-v", "--no-preflight", *options]
         start, used = time.perf_counter(), _processor_s()
@@ -62,10 +73,13 @@ def main() -> None:
     parser.add_argument("survey", type=Path, help="a report of durations alone")
     parser.add_argument("report", type=Path, help="a report in depth, not compressed")
     parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--launches", type=int, default=MANY)
+    parser.add_argument("--seconds", type=float, default=0.0, help="per launch")
     parser.add_argument("options", nargs=argparse.REMAINDER, help="of kprof profile")
     given = parser.parse_args()
     survey, report = given.survey.resolve(), given.report.resolve()
-    results = [measure(survey, report, given.options) for _ in range(given.runs)]
+    how = {"launches": given.launches, "seconds": given.seconds}
+    results = [measure(survey, report, given.options, **how) for _ in range(given.runs)]
     for what, values in zip(("wall", "processor"), zip(*results, strict=True), strict=True):
         print(f"{what}: {statistics.median(values):.2f} s, {min(values):.2f} at best")
 

@@ -9,6 +9,7 @@ A command reports a threshold with ``ctx.exit(1)`` and a known failure by raisin
 from __future__ import annotations
 
 import difflib
+import gc
 import importlib
 import sys
 from typing import Any
@@ -103,6 +104,7 @@ class Kprof(click.Group):
         streams.prepare()
         with system.ending_on_signals():
             status = self._status(*args, **extra)
+        gc.freeze()  # at its end Python would look for cycles in all that the system takes back
         sys.exit(status)
 
     def _status(self, *args: Any, **extra: Any) -> int:
