@@ -1,6 +1,7 @@
 """Starting other programs: the only module that does.
 
-:func:`run` waits for a program and returns what it wrote, bounded in time and memory.
+:func:`run` waits for a program and returns what it wrote, bounded in time and memory;
+:class:`Ready` does so in two steps, for a program that needs long to start.
 :func:`start` starts one that shares kprof's terminal and returns at once.
 """
 
@@ -13,7 +14,7 @@ import signal
 import stat
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,21 +86,73 @@ def run(
     Raises:
         OSError: the program cannot be started.
     """
-    child = subprocess.Popen(
+    stdin = subprocess.DEVNULL if input_bytes is None else subprocess.PIPE
+    child = _in_group(argv, stdin, env, cwd)
+    with _waiting_for(child):
+        _limit_memory(child.pid, memory_limit_bytes)
+        return _waited(child, _pipes(child, input_bytes, max_output_bytes), timeout_s)
+
+
+class Ready:
+    """A program that has started and waits for its input, in a process group of its own."""
+
+    def __init__(
+        self,
+        argv: Sequence[str | os.PathLike[str]],
+        *,
+        env: Mapping[str, str] | None = None,
+        memory_limit_bytes: int | None = None,
+        cwd: Path | None = None,
+    ) -> None:
+        """Start it; see :func:`run`.
+
+        Raises:
+            OSError: the program cannot be started.
+        """
+        self._child = _in_group(argv, subprocess.PIPE, env, cwd)
+        _limit_memory(self._child.pid, memory_limit_bytes)
+
+    @property
+    def ended(self) -> bool:
+        """Whether it has ended without its input."""
+        return self._child.poll() is not None
+
+    def run(self, input_bytes: bytes, *, timeout_s: float | None) -> Completed:
+        """Give it its input, and return what it wrote when it has ended; see :func:`run`."""
+        with _waiting_for(self._child):
+            return _waited(
+                self._child, _pipes(self._child, input_bytes, MAX_OUTPUT_BYTES), timeout_s
+            )
+
+    def end(self) -> None:
+        """Kill it and its group, should nobody want it any more."""
+        with self._child:
+            _kill_group(self._child)
+
+
+def _in_group(
+    argv: Sequence[str | os.PathLike[str]],
+    stdin: int,
+    env: Mapping[str, str] | None,
+    cwd: Path | None,
+) -> Child:
+    return subprocess.Popen(
         [os.fspath(part) for part in argv],
-        stdin=subprocess.DEVNULL if input_bytes is None else subprocess.PIPE,
+        stdin=stdin,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=env,
         cwd=cwd,
         start_new_session=True,
     )
+
+
+@contextlib.contextmanager
+def _waiting_for(child: Child) -> Iterator[None]:
     _waited_for.add(child)
     with child:
         try:
-            if memory_limit_bytes is not None:
-                _limit_memory(child.pid, memory_limit_bytes)
-            return _waited(child, _pipes(child, input_bytes, max_output_bytes), timeout_s)
+            yield
         except BaseException:  # Ctrl-C included: nothing may stay behind
             _kill_group(child)
             raise
@@ -277,10 +330,10 @@ def ended(child: Child, timeout_s: float) -> bool:
     return True
 
 
-def _limit_memory(pid: int, limit_bytes: int) -> None:
+def _limit_memory(pid: int, limit_bytes: int | None) -> None:
     # Set from outside, after the start: code between fork and exec is not safe in a process
     # with threads. A program needs longer to grow than this takes.
-    if resource is not None and hasattr(resource, "prlimit"):
+    if limit_bytes is not None and resource is not None and hasattr(resource, "prlimit"):
         with contextlib.suppress(ProcessLookupError):
             resource.prlimit(pid, resource.RLIMIT_AS, (limit_bytes, limit_bytes))
 

@@ -13,14 +13,27 @@ from kprof.cli.staged import Measured
 from kprof.collect import failures
 from kprof.collect.command import Options, readable
 from kprof.collect.hang import hang
+from kprof.collect.stages import Read
 from kprof.collect.target import Target
 from kprof.model import Device, Profile, Report
+from kprof.reader.standby import Standby
 from kprof.rule import Rule
 from kprof.source_text import Lookup, with_source
 
 
-def load(rules: Sequence[Rule], path: Path, sources: Lookup | None = None) -> Profile:
+def load(
+    rules: Sequence[Rule],
+    path: Path,
+    sources: Lookup | None = None,
+    standby: Standby | None = None,
+) -> Profile:
     """Read a report with what these rules need, and the sources from it or from ``sources``.
+
+    Args:
+        rules: say what to read.
+        path: the report.
+        sources: where else source files are.
+        standby: has a worker ready, None to start one.
 
     Raises:
         UnreadableReport: it cannot be read.
@@ -28,7 +41,7 @@ def load(rules: Sequence[Rule], path: Path, sources: Lookup | None = None) -> Pr
     from kprof.reader import load as read
 
     wanted = [n for r in rules for q in r.requires for n in q.names]
-    return with_source(read(path, extra_metrics=wanted), path, sources)
+    return with_source(read(path, extra_metrics=wanted, standby=standby), path, sources)
 
 
 def files(measured: Measured, folder: Path) -> dict[Path, Path]:
@@ -55,9 +68,17 @@ def report(
     rules: Sequence[Rule],
     kept: Path,
     *,
-    sources: Lookup | None = None,
+    read: Read,
 ) -> Report:
     """Return the diagnosis of what was measured, among all that was timed.
+
+    Args:
+        measured: the runs.
+        target: what was run.
+        options: what was collected in depth.
+        rules: to diagnose with.
+        kept: where ncu's report will be.
+        read: reads a report of a run in depth.
 
     Raises:
         UnreadableReport: ncu's report cannot be read.
@@ -65,7 +86,7 @@ def report(
     from kprof.diagnosis import diagnose
     from kprof.whole import whole
 
-    profile = _described(_profile(measured, rules, sources), measured, target, options)
+    profile = _described(_profile(measured, read), measured, target, options)
     survey = measured.surveyed
     shown = kept.with_name(survey.report.name) if survey and _is_survey(measured) else kept
     source = replace(profile.source, path=readable(str(shown)))
@@ -94,15 +115,15 @@ def _is_survey(measured: Measured) -> bool:
     )
 
 
-def _profile(measured: Measured, rules: Sequence[Rule], sources: Lookup | None) -> Profile:
+def _profile(measured: Measured, read: Read) -> Profile:
     last = measured.last
     if measured.survey is not None and (last is None or _is_survey(measured)):
         # All of its kernels come from the selection, which has counted them.
         return replace(measured.survey, kernels=())
     if last is None:
         raise ValueError("nothing was measured")
-    deep = measured.deep or load(rules, last.report, sources)
-    return join([deep, *(load(rules, stage.report, sources) for stage in measured.more)])
+    deep = measured.deep or read(last.report)
+    return join([deep, *(read(stage.report) for stage in measured.more)])
 
 
 def join(profiles: Sequence[Profile]) -> Profile:

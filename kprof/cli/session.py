@@ -28,6 +28,7 @@ from kprof.collect.run import KERNEL_TIMEOUT_S
 from kprof.collect.target import Target, resolve
 from kprof.errors import KprofError
 from kprof.model import Report
+from kprof.reader.standby import Standby
 from kprof.rule import Rule, registry, select
 from kprof.source_text import Lookup
 
@@ -137,11 +138,12 @@ def _run(
     with (
         place.folder(settings.output, default, force=settings.force) as folder,
         place.scratch(folder) as scratch,
+        Standby(scratch) as standby,
     ):
         starts = _runner(ncu, target, scratch, settings)
         threading.Thread(target=_prepare, daemon=True).start()
         sources = Lookup(settings.source_dirs, settings.source_map)
-        read = partial(reporting.load, rules, sources=sources)
+        read = partial(reporting.load, rules, sources=sources, standby=standby)
         measured = staged.measure(starts, planned.options, settings.wanted, read)
         if measured.last is None:  # --plan
             return 0
@@ -153,7 +155,7 @@ def _run(
                 files.update(reporting.files(measured, folder))
             packing = Packing(files if settings.compress else ())
             diagnosed = reporting.report(
-                measured, target, planned.options, rules, folder / place.REPORT, sources=sources
+                measured, target, planned.options, rules, folder / place.REPORT, read=read
             )
             diagnosed = replace(diagnosed, notes=(*diagnosed.notes, *planned.notes))
             packing.finish(files)

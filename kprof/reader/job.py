@@ -22,7 +22,6 @@ class Job:
         report: absolute path of a plain report.
         output: where to write the :class:`Answer` as a pickle.
         parts: where to write the :class:`Bare` before that, as soon as it is known.
-        parent: the process that asks; the worker ends with it.
         extra: metrics to read besides those kprof wants.
         slice_kernels: kernels per process.
         processes: how many at a time.
@@ -36,7 +35,6 @@ class Job:
     report: str
     output: str
     parts: str
-    parent: int
     extra: tuple[str, ...] = ()
     slice_kernels: int = 1 << 30
     processes: int = 1

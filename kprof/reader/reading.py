@@ -7,7 +7,6 @@ import errno
 import gc
 import os
 import pickle
-import sys
 import tempfile
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -18,21 +17,18 @@ from threading import Event
 from kprof.errors import UnreadableReport
 from kprof.inputs import sha256
 from kprof.model.profile import Profile, Source
-from kprof.process import Completed, run
+from kprof.process import Completed
 from kprof.reader import assemble, unpack
 from kprof.reader.container import Container, walk
 from kprof.reader.disassembly import BUDGET_BYTES
 from kprof.reader.job import NO_LIBRARY, NO_SPACE, Answer, Bare, Job, Outcome, Unpacked
+from kprof.reader.standby import Standby, worker
 from kprof.reader.unpack import shown
 
 # What one kernel costs the library, by size of its results in the file (measured).
 _KERNEL_BYTES, _KERNEL_FACTOR = 700_000, 11
 _SLICE_BYTES = 70 << 20
 _PROCESSES = 2
-# The library takes hundreds of megabytes in small pieces, and the system an eighth of the time to
-# hand them out page by page. A C library that does not know the setting ignores it.
-_LARGE_PAGES = "glibc.malloc.hugetlb=1"
-_MEMORY_LIMIT = 4 << 30
 # How a process ends that the system or kprof itself has killed, not the library.
 _KILLED = -9
 # How often to look whether the worker has read everything.
@@ -47,6 +43,7 @@ def load(
     extra_metrics: Iterable[str] = (),
     instructions: bool = True,
     timing: bool = False,
+    standby: Standby | None = None,
 ) -> Profile:
     """Read a report.
 
@@ -56,13 +53,14 @@ def load(
         extra_metrics: names to read besides those kprof's own quantities need.
         instructions: whether to read counters per instruction, and code.
         timing: read only what launch each kernel is and how long it took, as of a survey.
+        standby: has a worker ready, None to start one.
 
     Raises:
         UnreadableReport: it is missing, is something else, or nothing in it can be read.
     """
     path = Path(path)
     try:
-        return _load(path, timeout_s, tuple(extra_metrics), instructions, timing)
+        return _load(path, timeout_s, tuple(extra_metrics), instructions, timing, standby=standby)
     except OSError as error:  # no temporary folder, no file descriptors, a full disk, ...
         raise unpack.unreadable(path, error) from error
 
@@ -73,6 +71,8 @@ def _load(
     extra_metrics: tuple[str, ...],
     instructions: bool,
     timing: bool,
+    *,
+    standby: Standby | None,
 ) -> Profile:
     start = unpack.head(path)
     with (
@@ -84,7 +84,7 @@ def _load(
         job = _job(plain, container, Path(folder), extra_metrics)
         if timing or not instructions:
             job = replace(job, instructions=False, timing=timing, disassemble_bytes=0)
-        outcome = _read(path, job, timeout_s)
+        outcome = _read(path, job, timeout_s, standby)
         missing = _missing(container, outcome)
         source = Source(
             path=shown(path),
@@ -165,7 +165,6 @@ def _job(plain: Path, container: Container, folder: Path, extra: tuple[str, ...]
         report=str(plain),
         output=str(folder / "outcome"),
         parts=str(folder / "parts"),
-        parent=os.getpid(),
         extra=extra,
         slice_kernels=max(1, _SLICE_BYTES // per_kernel),
         processes=min(_PROCESSES, os.cpu_count() or 1),
@@ -174,8 +173,8 @@ def _job(plain: Path, container: Container, folder: Path, extra: tuple[str, ...]
     )
 
 
-def _read(path: Path, job: Job, timeout_s: float) -> Outcome:
-    completed, parts = _both(job, timeout_s)
+def _read(path: Path, job: Job, timeout_s: float, standby: Standby | None) -> Outcome:
+    completed, parts = _both(job, timeout_s, standby)
     if completed.returncode < 0 and completed.returncode != _KILLED:
         # Perhaps by its first kernel.
         Path(job.parts).unlink(missing_ok=True)
@@ -190,13 +189,15 @@ def _read(path: Path, job: Job, timeout_s: float) -> Outcome:
     return outcome
 
 
-def _both(job: Job, timeout_s: float) -> tuple[Completed, list[Unpacked]]:
+def _both(
+    job: Job, timeout_s: float, standby: Standby | None = None
+) -> tuple[Completed, list[Unpacked]]:
     """Have a worker do the job, and unpack what it has read while it still describes."""
     ended = Event()
     with ThreadPoolExecutor(max_workers=1) as pool:
         parts = pool.submit(_unpacked, Path(job.parts), ended)
         try:
-            completed = _worked(job, timeout_s)
+            completed = _worked(job, timeout_s, standby)
         finally:
             ended.set()
         return completed, parts.result()
@@ -213,22 +214,11 @@ def _unpacked(file: Path, ended: Event) -> list[Unpacked]:
         return bare.unpacked()
 
 
-def _worked(job: Job, timeout_s: float) -> Completed:
+def _worked(job: Job, timeout_s: float, standby: Standby | None) -> Completed:
     """Have a worker do the job."""
-    tunables = [*filter(None, [os.environ.get("GLIBC_TUNABLES")]), _LARGE_PAGES]
-    environment = {
-        **os.environ,
-        "PYTHONPATH": os.pathsep.join(_import_path()),
-        "GLIBC_TUNABLES": ":".join(tunables),
-    }
-    return run(
-        [sys.executable, "-m", "kprof.reader.worker"],
-        timeout_s=timeout_s,
-        env=environment,
-        input_bytes=job.to_json(),
-        memory_limit_bytes=_MEMORY_LIMIT,
-        cwd=Path(job.output).parent,  # `-m` puts it on the import path: nothing else is there
-    )
+    waiting = standby.take() if standby is not None else None
+    started = waiting or worker(Path(job.output).parent)
+    return started.run(job.to_json(), timeout_s=timeout_s)
 
 
 def _outcome(file: Path, parts: Iterable[Unpacked]) -> Outcome:
@@ -247,11 +237,6 @@ def _no_collection() -> Iterator[None]:
     finally:
         if collecting:
             gc.enable()
-
-
-def _import_path() -> list[str]:
-    """Return this process' import path for one that starts elsewhere."""
-    return [str(Path(entry).absolute()) for entry in sys.path if entry]
 
 
 def _check(path: Path, completed: Completed, timeout_s: float) -> None:

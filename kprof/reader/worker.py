@@ -23,9 +23,11 @@ from kprof.reader.slices import Slices
 
 
 def main() -> int:
-    """Do the job on standard input and return the exit status."""
-    job = Job.from_json(sys.stdin.buffer.read())
-    die_with_parent(job.parent)
+    """Do the job that comes on standard input, and return the exit status.
+
+    Its argument is the process that asks, with which it ends.
+    """
+    die_with_parent(int(sys.argv[1]))
     try:
         import ncu_report
     except MemoryError:
@@ -33,6 +35,10 @@ def main() -> int:
     except Exception:  # noqa: BLE001 - a library that is broken in any way
         traceback.print_exc()
         return NO_LIBRARY
+    given = sys.stdin.buffer.read()
+    if not given:  # whoever had one in mind has gone
+        return 0
+    job = Job.from_json(given)
     gc.disable()  # nothing here forms cycles, and the process ends soon
     try:
         answer = Slices(job, ncu_report.load_report).read()

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from kprof.collect import tree
 from tests.profiling import (
     DEAF,
     FAKE,
@@ -24,6 +25,7 @@ from tests.profiling import (
     REPORT,
     Run,
     Start,
+    alive,
     assert_nothing_left,
     command,
     end,
@@ -519,7 +521,7 @@ def test_sigterm_to_the_whole_group_says_what_is_lost(running: Start) -> None:
 
 def test_ncu_killed_from_outside_leaves_no_target_behind(running: Start) -> None:
     child = running()
-    ncu = int(Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()[0])
+    (ncu,) = (pid for pid in children(child.pid) if tree.name(pid) == "ncu")
     os.kill(ncu, signal.SIGTERM)
     status, _, err = end(child)
     assert status == 2
@@ -527,14 +529,26 @@ def test_ncu_killed_from_outside_leaves_no_target_behind(running: Start) -> None
     assert_nothing_left()
 
 
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_the_worker_that_waits_for_the_report_does_not_stay(running: Start, signum: int) -> None:
+    child = running()
+    (worker,) = (pid for pid in children(child.pid) if tree.name(pid) != "ncu")
+    child.send_signal(signum)
+    end(child)
+    assert not alive(worker)
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
 def reading(child: subprocess.Popen[str]) -> bool:
-    """Say whether the run has left ncu behind and reads the report."""
-    children = Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text().split()
+    """Say whether the worker has got its job, for which it forks."""
     try:
-        lines = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children]
+        lines = {pid: Path(f"/proc/{pid}/cmdline").read_bytes() for pid in children(child.pid)}
+        return any(b"kprof.reader.worker" in lines[pid] and children(pid) for pid in lines)
     except OSError:
         return False
-    return any(b"kprof.reader.worker" in line for line in lines)
 
 
 @pytest.mark.parametrize(("signum", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])

@@ -128,6 +128,32 @@ def test_memory_limit_makes_a_greedy_program_fail() -> None:
     assert b"MemoryError" in done.stderr
 
 
+ECHO = "import sys; sys.stdout.write(sys.stdin.read().upper())"
+
+
+def test_a_ready_program_waits_for_its_input() -> None:
+    ready = process.Ready(python(ECHO))
+    time.sleep(0.3)
+    assert not ready.ended
+    assert ready.run(b"now", timeout_s=30) == process.Completed(0, b"NOW", b"")
+
+
+def test_a_ready_program_has_the_limits_of_any_other() -> None:
+    code = "import sys; sys.stdin.read(); x = bytearray(900 << 20)"
+    ready = process.Ready(python(code), memory_limit_bytes=400 << 20)
+    assert b"MemoryError" in ready.run(b"now", timeout_s=30).stderr
+    assert process.Ready(python("import time; time.sleep(60)")).run(b"", timeout_s=0.2).timed_out
+
+
+def test_a_ready_program_that_nobody_wants_is_ended() -> None:
+    before = len(os.listdir("/proc/self/fd"))  # noqa: PTH208
+    ready = process.Ready(python(ECHO))
+    assert not ready.ended
+    ready.end()
+    assert ready.ended
+    assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
 def test_started_program_is_waited_for() -> None:
     child = process.start(python("import time; time.sleep(0.5)"))
     assert not process.ended(child, 0.05)

@@ -60,7 +60,7 @@ def test_deaths_have_names() -> None:
 
 
 def test_a_job_survives_its_journey() -> None:
-    job = Job("/a b/ü.ncu-rep", "/a/out", "/a/parts", 1, ("x",), 7, 2, 100, 10)
+    job = Job("/a b/ü.ncu-rep", "/a/out", "/a/parts", ("x",), 7, 2, 100, 10)
     assert Job.from_json(job.to_json()) == job
 
 

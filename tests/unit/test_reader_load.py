@@ -15,7 +15,7 @@ import pytest
 
 from kprof.errors import UnreadableReport
 from kprof.model.profile import Kernel, Profile
-from kprof.reader import load, reading
+from kprof.reader import load, standby
 from kprof.reader.container import walk
 
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "reports"
@@ -358,7 +358,7 @@ class TestWorker:
     ) -> None:
         grow = f"exec {sys.executable} -c 'len(bytearray(2 << 30))'"
         self._replace_python(grow, tmp_path, monkeypatch)
-        monkeypatch.setattr(reading, "_MEMORY_LIMIT", 1 << 30)
+        monkeypatch.setattr(standby, "_MEMORY_LIMIT", 1 << 30)
         with pytest.raises(UnreadableReport, match="MemoryError"):
             load(plain)
 
