@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import click
 
 from kprof.audit.preflight import after_refusal, found_ncu, preflight
-from kprof.audit.probes.machine import Machine
+from kprof.audit.probes.machine import Machine, Runner, start_and_wait
 from kprof.collect import find
 from kprof.doctor_result import CheckResult, DoctorReport, Fix, result
 from kprof.doctor_words import WHO, fix_line
@@ -41,6 +41,7 @@ def ready(
     python: str | None = None,
     quiet: bool = False,
     collectives: bool = False,
+    runner: Runner = start_and_wait,
 ) -> Ready:
     """Return the ncu to profile with, and on what.
 
@@ -49,12 +50,13 @@ def ready(
         python: the target's interpreter, None for a program.
         quiet: do not tell warnings.
         collectives: whether kernels that wait for other GPUs are to be replayed one by one.
+        runner: starts programs.
 
     Raises:
         KprofError: profiling cannot work; the message is the cause, the hint the fix.
     """
     named = find.find(explicit) if explicit is not None else None
-    audited = preflight(Machine(python=python or sys.executable), named)
+    audited = preflight(Machine(python=python or sys.executable, runner=runner), named)
     report = result(audited)
     if report.cause is not None:
         raise refusal(report.cause)

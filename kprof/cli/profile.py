@@ -8,7 +8,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from kprof.cli import options
+from kprof.audit.probes.machine import Runner
+from kprof.cli import early, options
 from kprof.cli.arguments import TargetCommand, finite, regex
 from kprof.collect.command import Options
 
@@ -201,14 +202,28 @@ def profile(
       kprof profile --kernel softmax -m mypackage.bench
       kprof profile ./vector_add
     """  # noqa: D301 - click keeps the lines of a paragraph that starts with a backspace
-    from kprof.cli import session, staged  # rich and the reader stay out of --help
-
     if not command and module is None:
         raise click.UsageError("Missing argument 'TARGET'.")
     if module is not None and (not module or module.startswith("-")):
         raise click.UsageError("Option '-m' needs the name of a module.")
     if given.pop("as_in_app"):
         given.update(_as_in_app(ctx))
+    asks = not (dry_run or given["no_preflight"] or given["ncu"])
+    with early.asking_ncu(needed=asks) as asking:
+        _profile(ctx, command, module, given, dry_run=dry_run, asking=asking)
+
+
+def _profile(
+    ctx: click.Context,
+    command: tuple[str, ...],
+    module: str | None,
+    given: dict[str, Any],
+    *,
+    dry_run: bool,
+    asking: Runner,
+) -> None:
+    from kprof.cli import session, staged  # rich and the reader stay out of --help
+
     wanted = Options(**{name: given.pop(name) for name in _COLLECTED})
     survey = staged.Wanted(
         plan_only=given.pop("plan"), **{name: given.pop(name) for name in _SURVEYED}
@@ -218,7 +233,7 @@ def profile(
         # As bytes: an argument need not be text.
         click.echo(os.fsencode(session.dry_run(command, module, wanted, settings)))
     else:
-        ctx.exit(session.run(command, module, wanted, settings))
+        ctx.exit(session.run(command, module, wanted, settings, asking=asking))
 
 
 def _as_in_app(ctx: click.Context) -> dict[str, str]:

@@ -16,6 +16,7 @@ from pathlib import Path
 import click
 
 from kprof import output
+from kprof.audit.probes.machine import Runner, start_and_wait
 from kprof.cli import options as shared
 from kprof.cli import place, preflight, reporting, runner, staged, threshold
 from kprof.cli.follow_up import follow_up
@@ -109,11 +110,26 @@ def _stages(
         yield more, "survey", stages.surveying(options)
 
 
-def run(command: Sequence[str], module: str | None, options: Options, settings: Settings) -> int:
-    """Profile the target and return kprof's exit status."""
+def run(
+    command: Sequence[str],
+    module: str | None,
+    options: Options,
+    settings: Settings,
+    *,
+    asking: Runner = start_and_wait,
+) -> int:
+    """Profile the target and return kprof's exit status.
+
+    Args:
+        command: the target and its arguments.
+        module: what to run as ``python -m`` does, None for a script or a program.
+        options: what to collect.
+        settings: everything else.
+        asking: starts the programs that say whether profiling can work.
+    """
     target = resolve(command, module=module, python=settings.python)
     known, rules = _rules(settings)  # before anything runs: a misspelt rule must not cost a profile
-    ready = _ready(target, options, settings)
+    ready = _ready(target, options, settings, asking)
     planned = _planned(options, known, ready)
     _say(settings, f"ncu {ready.ncu.version}: {ready.ncu.path}")
     if target.python is not None:
@@ -123,12 +139,14 @@ def run(command: Sequence[str], module: str | None, options: Options, settings: 
     return _run(str(ready.ncu.path), target, planned, rules, settings)
 
 
-def _ready(target: Target, options: Options, settings: Settings) -> preflight.Ready:
+def _ready(target: Target, options: Options, settings: Settings, asking: Runner) -> preflight.Ready:
     if settings.no_preflight:
         return preflight.Ready(find.find(settings.ncu))
     python = target.argv[0] if target.python else None
     alone = options.with_communication and options.replay_mode == "kernel"
-    return preflight.ready(settings.ncu, python=python, quiet=settings.quiet, collectives=alone)
+    return preflight.ready(
+        settings.ncu, python=python, quiet=settings.quiet, collectives=alone, runner=asking
+    )
 
 
 def _run(
