@@ -136,7 +136,7 @@ def told(found: Sequence[Wait]) -> str:
     if wait is None or _position(wait.waiter) is None:
         return ""
     waiter, producer = _position(wait.waiter), _position(load) if load else None
-    if producer is None or producer == waiter:
+    if load is None or producer is None or producer == waiter:
         return f" at {waiter}"
     return f"; most wait at {waiter} for the {_what(load)} at {producer}"
 
