@@ -34,16 +34,11 @@ TARGET = Path(__file__).with_name("profile_target.py")
 
 def timed(*argv: str) -> float:
     """Run to the end and return the wall time in seconds; a failure stops the benchmark."""
-    return told_in(*argv)[0]
-
-
-def told_in(*argv: str) -> tuple[float, str]:
-    """Return the wall time in seconds and what was said on standard error."""
     start = time.perf_counter()
     done = subprocess.run(argv, capture_output=True, text=True, check=False)
     if done.returncode:
         raise SystemExit(f"{argv[0]} failed with {done.returncode}:\n{done.stdout}\n{done.stderr}")
-    return time.perf_counter() - start, done.stderr
+    return time.perf_counter() - start
 
 
 def ncu(target: Sequence[str], report: Path, *options: str) -> float:

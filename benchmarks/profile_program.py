@@ -16,24 +16,44 @@ import argparse
 import json
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
+import time
 from pathlib import Path
 
-from profile_overhead import ncu, timed, told_in
+from profile_overhead import ncu, timed
 
 TARGET = Path(__file__).with_name("gpt2_train.py")
 _STAGE = re.compile(r"^([\w-]+): (?:ncu|the program) ran for ([\d.]+) s$", re.M)
 SAMPLED = 20  # launches measured with the full set
 
 
+def told(line: str) -> None:
+    """Tell at once: a run that somebody ends has said what it knew."""
+    print(line, file=sys.stderr, flush=True)
+
+
+def watched(*argv: str) -> tuple[float, str]:
+    """Run to the end and return the wall time in seconds and what was said, told while it runs."""
+    start, lines = time.perf_counter(), []
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+        for line in run.stderr or ():
+            lines.append(line)
+            told(f"{time.perf_counter() - start:6.1f} s  {line.rstrip()[:200]}")
+    if run.returncode:
+        raise SystemExit(f"{argv[0]} failed with {run.returncode}")
+    return time.perf_counter() - start, "".join(lines)
+
+
 def measure(options: list[str], work: Path, *, full: bool) -> dict[str, object]:
     target = [str(TARGET), *options]
-    timed(sys.executable, *target)
+    told(f"first: {timed(sys.executable, *target):.1f} s")
     plain = timed(sys.executable, *target)
+    told(f"plain: {plain:.1f} s")
     command = (sys.executable, "-m", "kprof", "profile", "-v", "--python", sys.executable)
-    whole, told = told_in(*command, "-o", str(work / "out"), *target)
-    stages = {name: float(took) for name, took in _STAGE.findall(told)}
+    whole, said = watched(*command, "-o", str(work / "out"), *target)
+    stages = {name: float(took) for name, took in _STAGE.findall(said)}
     found = json.loads((work / "out" / "report.json").read_text())
     survey = found["collection"]["survey"]
     against = _against_full(target, work, whole, survey["launches"]) if full else {}
