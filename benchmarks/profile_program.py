@@ -37,7 +37,9 @@ def told(line: str) -> None:
 def watched(*argv: str) -> tuple[float, str]:
     """Run to the end and return the wall time in seconds and what was said, told while it runs."""
     start, lines = time.perf_counter(), []
-    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as run:
+    with subprocess.Popen(
+        argv, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    ) as run:
         for line in run.stderr or ():
             lines.append(line)
             told(f"{time.perf_counter() - start:6.1f} s  {line.rstrip()[:200]}")
