@@ -37,8 +37,7 @@ def gain(kernel: Kernel, saved: float, relieves: Collection[str]) -> Speedup:
         saved: share of the time the relieved units would no longer need.
         relieves: unit classes (keys of ``metrics.UNITS``) the fix takes work from.
     """
-    others = [unit.pct for unit in utilisations(kernel) if unit.kind not in relieves]
-    next_pct = max(others, default=0.0)
+    next_pct = _next_pct(kernel, relieves)
     best = max(1.0 - saved, next_pct / GOOD_PCT, _launch(kernel, LAUNCH_S[0]))
     worst = max(1.0 - CAUTION * saved, next_pct / TYPICAL_PCT, _launch(kernel, LAUNCH_S[1]))
     return Speedup(low=_as_speedup(worst), high=_as_speedup(best))
@@ -50,6 +49,12 @@ def next_in_line(kernel: Kernel, relieves: Collection[str]) -> str:
         if unit.kind not in relieves:
             return f"{unit.metric.split('.')[0]} is next at {unit.pct:.0f} %"
     return "no other unit was measured"
+
+
+def ends_early(kernel: Kernel, saved: float, relieves: Collection[str]) -> bool:
+    """Say whether at best another unit is the limit before ``saved`` of the time is gone; see gain."""
+    left = max(1.0 - saved, _launch(kernel, LAUNCH_S[0]))
+    return _next_pct(kernel, relieves) / GOOD_PCT > left
 
 
 def pressure(kernel: Kernel, kinds: Collection[str]) -> float:
@@ -94,6 +99,11 @@ def severity_beside(kernel: Kernel, speedup: Speedup) -> Severity:
 def beside_the_launch(kernel: Kernel) -> float:
     """Return the speed-up if everything but a slow launch vanished: the most a fix can give."""
     return _as_speedup(_launch(kernel, LAUNCH_S[1]))
+
+
+def _next_pct(kernel: Kernel, relieves: Collection[str]) -> float:
+    others = (unit.pct for unit in utilisations(kernel) if unit.kind not in relieves)
+    return max(others, default=0.0)
 
 
 def _launch(kernel: Kernel, overhead_s: float) -> float:

@@ -111,14 +111,19 @@ def tensor_cores_unused(kernel: Kernel) -> Finding | None:
         return None
     # The share of the time that multiply-adds at the tensor roof would not need.
     saved = estimate.pressure(kernel, kind.pipes) * (1.0 - 1.0 / faster)
-    speedup = estimate.gain(kernel, saved, {*kind.pipes, "issue", "control", "alu"})
+    relieved = {*kind.pipes, "issue", "control", "alu"}
+    speedup = estimate.gain(kernel, saved, relieved)
+    early = estimate.ends_early(kernel, saved, relieved)
+    ends = (
+        f" The gain ends before that: {estimate.next_in_line(kernel, relieved)}." if early else ""
+    )
     return Finding(
         rule="tensor-cores-unused",
         severity=estimate.severity(speedup),
         confidence="medium",
         headline=f"The tensor cores are idle: this looks like a product of matrices on the {kind.name} pipe, and the "
         f"{kind.tensor[0].upper()} tensor path is {faster:.1f} times as fast",
-        detail=f"{100 * fused:.0f} % of its {kind.name} instructions are multiply-adds on tiles in shared memory; {kind.change}.",
+        detail=f"{100 * fused:.0f} % of its {kind.name} instructions are multiply-adds on tiles in shared memory; {kind.change}.{ends}",
         estimated_speedup=speedup,
         resource="math",
         evidence=(

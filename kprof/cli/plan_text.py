@@ -8,31 +8,40 @@ from kprof.collect.selection import Group, Selection
 from kprof.names import short
 from kprof.survey_text import launched, launches
 
-# As measured on an H200 (docs/decisions/0005); other GPUs group metrics differently.
-PASSES = {"quick": 5, "standard": 8, "full": 38}
+# As measured on an H200 (docs/decisions/0005), for a GPU of which nobody knows.
+_SOME_PASSES = {"quick": 5, "standard": 8, "full": 38}
 _LISTED = 10
 _NAME_WIDTH = 60
 
 
-def lines(selection: Selection, plain_s: float, depth: str, *, follows: bool = False) -> list[str]:
+def lines(
+    selection: Selection,
+    plain_s: float,
+    depth: str,
+    *,
+    passes: int | None = None,
+    follows: bool = False,
+) -> list[str]:
     """Return the plan, a line each: what was seen, what is measured, what is left out.
 
     Args:
         selection: the survey with what was chosen.
         plain_s: wall time of the target alone.
         depth: how much is measured.
+        passes: replay passes of a kernel, None where that is not known.
         follows: whether one more run may follow for limiters that stay open.
     """
     seen = selection.summary()
     chosen = selection.selected
-    seconds = stages.estimate_s(selection, plain_s, PASSES[depth], patched=depth != "quick")
+    each = passes or _SOME_PASSES[depth]
+    seconds = stages.estimate_s(selection, plain_s, each, patched=depth != "quick")
     size = units.si(len(chosen) * stages.BYTES_PER_KERNEL, "B")
     full = _duration(stages.estimate_full_s(selection))
     said = [
         f"Survey: {launched(seen)} of {units.count(seen.kernels, 'kernel')}, "
         f"{units.si(seen.total_s, 's')} of GPU time.",
         f"Plan: {units.count(len(chosen), 'kernel')} in depth, {100 * seen.covered:.1f} % of that "
-        f"time, {PASSES[depth]} passes each: about {_duration(seconds)} and {size} "
+        f"time, some {each} passes each: about {_duration(seconds)} and {size} "
         f"(every launch with --set full: about {full}).",
         *(_line(group, seen.total_s) for group in chosen[:_LISTED]),
     ]

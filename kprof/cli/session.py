@@ -162,13 +162,14 @@ def _run(
         threading.Thread(target=_prepare, daemon=True).start()
         sources = Lookup(settings.source_dirs, settings.source_map)
         read = partial(reporting.load, rules, sources=sources, standby=standby)
-        measured = staged.measure(starts, planned.options, settings.wanted, read)
+        wanted = replace(settings.wanted, passes=planned.passes)
+        measured = staged.measure(starts, planned.options, wanted, read)
         if measured.last is None:  # --plan
             return 0
         if measured.last.empty and measured.survey is None:
             return _failed(measured.last)
         with _keeping(measured, folder) as files:
-            if settings.wanted.follow_up:
+            if wanted.follow_up:
                 measured = follow_up(starts, planned.options, measured, planned.known, read)
                 files.update(reporting.files(measured, folder))
             packing = Packing(files if settings.compress else ())
@@ -238,6 +239,7 @@ class _Planned:
     options: Options
     known: tuple[Rule, ...]
     notes: tuple[str, ...] = ()
+    passes: int | None = None
 
 
 def _rules(settings: Settings) -> tuple[tuple[Rule, ...], tuple[Rule, ...]]:
@@ -254,7 +256,7 @@ def _planned(
     several = options.graphs == "graph" or options.replay_mode in RANGES
     metrics = in_ranges(plan.metrics) if several else plan.metrics
     chosen = replace(options, metrics=metrics, sections=plan.sections)
-    return _Planned(chosen, known, plan.notes)
+    return _Planned(chosen, known, plan.notes, plan.expected_passes)
 
 
 def _failed(stage: runner.Stage) -> int:

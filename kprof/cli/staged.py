@@ -63,6 +63,7 @@ class Wanted:
         top: at most this many kernels, None for no limit.
         plan_only: stop after the plan.
         follow_up: run once more for kernels whose limiter stays open.
+        passes: replay passes of a kernel in depth, None where that is not known.
     """
 
     survey: str = "auto"
@@ -70,6 +71,7 @@ class Wanted:
     top: int | None = None
     plan_only: bool = False
     follow_up: bool = True
+    passes: int | None = None
 
 
 def measure(runner: Runner, options: Options, wanted: Wanted, read: stages.Read) -> Measured:
@@ -124,7 +126,13 @@ def _surveyed(
         timed_by=survey.timed_by,
     )
     follows = wanted.follow_up and options.depth == "standard" and start != "gone"
-    plan = lines(selection, survey.plain_s(selection), options.depth, follows=follows)
+    plan = lines(
+        selection,
+        survey.plain_s(selection),
+        options.depth,
+        passes=wanted.passes,
+        follows=follows,
+    )
     _tell(runner, plan, wanted)
     if wanted.plan_only:
         return Measured(first, None, survey=profile, selection=selection)

@@ -2,9 +2,10 @@
 
 ncu drops a name that the chip does not have without a word, so kprof has to know. The table
 ``availability.json`` lists for every hardware counter that kprof reads the chips without it;
-``scripts/query_chips.py`` makes it from NVIDIA's own library, no GPU needed. What ncu counts by
-patching the code (``sass__...``, ``memory_...``, ``inst_executed``) is not in that library; where it
-was seen says docs/decisions/0011.
+``scripts/query_chips.py`` makes it from NVIDIA's own library, no GPU needed, which also tells in how
+many replay passes a chip counts what the plan asks for. What ncu counts by patching the code
+(``sass__...``, ``memory_...``, ``inst_executed``) is not in that library; where it was seen says
+docs/decisions/0011.
 """
 
 from __future__ import annotations
@@ -36,6 +37,14 @@ class Chip:
     def has(self, metric: str) -> bool:
         """Say whether ncu can collect this; True for what the table does not judge."""
         return self.name not in _table()["lacking"].get(metric.split(".")[0], ())
+
+    def passes(self, depth: str) -> int | None:
+        """Return the replay passes that the hardware counters of a depth take.
+
+        As NVIDIA's library schedules them; None for a chip that it no longer lists, and for ``full``.
+        """
+        found: int | None = _table()["passes"].get(self.name, {}).get(depth)
+        return found
 
 
 def chip_of(capability: str | tuple[int, int]) -> Chip | None:

@@ -192,6 +192,9 @@ CONSTANTS = "FFMA R3, R5, c[0x3][0x10], R0"
 TURING = {name: value for name, value in ROOFS.items() if "tf32" not in name}
 UNUSED = (
     Case("tensor-cores-unused", "a product in FP32", product(), "high", "TF32 tensor path is 8.0"),
+    Case("tensor-cores-unused", "nothing else is busy", product(), lacks="The gain ends"),
+    Case("tensor-cores-unused", "tiles are next", product(units={FMA: 90.0, L1: 63.0}),
+         holds="The gain ends before that: l1tex__data_pipe_lsu_wavefronts is next at 63 %"),
     Case("tensor-cores-unused", "a product in FP64", in_doubles(), says="FP64 tensor path is 2.0"),
     Case("tensor-cores-unused", "three quarters multiply two values", of_factors(0.75, NUMBER)),
     Case("tensor-cores-unused", "fewer do", of_factors(0.749, NUMBER), SILENT),

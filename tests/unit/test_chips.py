@@ -7,6 +7,7 @@ import pytest
 
 from kprof.collect import chips
 from scripts import query_chips
+from scripts.metrics_library import Library
 
 TABLE = json.loads(query_chips.TABLE.read_text(encoding="utf-8"))
 # What ncu counts by patching the code, knows from the launch or makes itself.
@@ -65,7 +66,10 @@ def test_the_table_is_as_the_library_says() -> None:
     path = query_chips.installed()
     if path is None or version("ncu-report") != TABLE["ncu_report"]:
         pytest.skip("the table was made with another version of ncu-report")
-    library = query_chips.Library(path)
+    library = Library(path)
     assert query_chips.renewed(TABLE, library, TABLE["ncu_report"]) == TABLE
     assert library.having("GB20B", ["dram__bytes", "lts__t_sectors"]) == {"lts__t_sectors"}
     assert library.having("GV100", ["dram__bytes"]) is None
+    assert library.passes("GV100", ["dram__bytes.sum"]) is None
+    assert library.passes("GH100", ["dram__bytes.sum", "no__such_thing.sum"]) == 1
+    assert library.passes("GH100", ["lts__t_sector_hit_rate.pct"]) == 2
