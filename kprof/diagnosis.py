@@ -155,7 +155,9 @@ def _run(
             clear.append(item.name)
         else:
             findings.append(_graded(found, kernel))
-    return findings, tuple(clear), tuple(skipped)
+    told = ordering.without_general(findings)
+    clear += [item.rule for item in findings if item not in told]
+    return told, tuple(clear), tuple(skipped)
 
 
 def _graded(found: Finding, kernel: Kernel) -> Finding:

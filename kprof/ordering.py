@@ -36,6 +36,8 @@ FILLS_SLOTS = frozenset({"partial-warps"})
 KEEPS_A_PIPE_WAITING = frozenset({"tensor-pipe-underused"})
 # True of any kernel that waits, whatever the reason.
 GENERAL = frozenset({"memory-latency-bound"})
+# What is full here is waited for as well, but more loads in flight would only queue.
+FULL = frozenset({"atomic-contention", "partition-camping", "remote-memory-traffic"})
 # A cause saves about as much as the general statement from this part of its saving on. kprof's own.
 ABOUT = 0.8
 # Findings without an estimate, and the share of the time that their place in the order stands for:
@@ -70,6 +72,13 @@ def ordered(findings: Iterable[Finding], bound: Bound) -> tuple[Finding, ...]:
         return tier, not why, -saved * CERTAINTY[finding.confidence], finding.rule
 
     return tuple(sorted(found, key=key))
+
+
+def without_general(findings: Iterable[Finding]) -> list[Finding]:
+    """Leave out that warps wait for memory where another finding says what they queue for."""
+    found = list(findings)
+    full = any(item.rule in FULL and item.severity in {"high", "medium"} for item in found)
+    return [item for item in found if not (full and item.rule in GENERAL)]
 
 
 def _tier(finding: Finding, bound: Bound, needed: float) -> int:

@@ -26,6 +26,15 @@ def idle(kernel: Kernel) -> Limiter | None:
     return None if is_too_small(kernel) else top
 
 
+def waiting(kernel: Kernel) -> Limiter | None:
+    """Return the busiest unit where it is warps that keep it waiting; see :func:`idle`.
+
+    None, too, where the schedulers that have work issue in 60 % of their cycles or more: then SMs
+    without work are why nothing is busy on average, and why warps wait is a share of very little.
+    """
+    return idle(kernel) if 100.0 * (1.0 - idle_slots(kernel)) < BUSY_PCT else None
+
+
 def is_warp_specialised(kernel: Kernel) -> bool:
     """Say whether warps of a block have different jobs, so that waiting for each other is meant.
 

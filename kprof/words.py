@@ -87,6 +87,16 @@ _OPENINGS = {
     "unknown": "What was busy is not known, and no rule explains the time with the data there is",
 }
 
+# The limit where no unit is busy on average, by the rule that found it.
+_ELSEWHERE = {
+    "tail-effect": "SMs without work are the limit",
+    "workload-imbalance": "SMs without work are the limit",
+    "cluster-limited-occupancy": "SMs without work are the limit",
+    "remote-memory-traffic": "The link to memory outside this GPU is the limit",
+    "partition-camping": "One slice of the memory system is the limit",
+    "atomic-contention": "Atomic updates that wait for each other are the limit",
+}
+
 # From here on a unit is at its roof, and nothing but less work for it helps: NVIDIA rule SOLBottleneck
 # (ncu 2025.3) calls it high throughput.
 _ROOF_PCT = 80.0
@@ -200,12 +210,23 @@ def verdict(kernel: KernelReport) -> str:
     if kernel.bound in _BUSY:
         tail = f", at {percent(kernel.limiter.pct)} of its peak" if kernel.limiter else ""
         return f"{_BUSY[kernel.bound]} is the limit{tail}."
+    elsewhere = _elsewhere(kernel) if kernel.bound == "latency" else None
+    if elsewhere is not None:
+        return f"{elsewhere}{_busiest(kernel, 'only ', 'on average ')}."
     causes = {
         "latency": "Latency is the limit",
         "launch": "The launch is too small to keep the GPU busy",
     }
     cause = causes.get(kernel.bound, "No single unit is the limit")
     return f"{cause}{_busiest(kernel, 'only ' if kernel.bound in causes else '')}."
+
+
+def _elsewhere(kernel: KernelReport) -> str | None:
+    """Say what the limit is where the first finding knows that it is not latency."""
+    first = kernel.findings[0] if kernel.findings else None
+    if first is None or first.severity not in {"high", "medium"}:
+        return None
+    return _ELSEWHERE.get(first.rule)
 
 
 def standstill(kernel: KernelReport) -> tuple[str, ...]:
@@ -249,8 +270,8 @@ def _collect(kernel: KernelReport, lacking: int) -> str:
     )
 
 
-def _busiest(kernel: KernelReport, only: str) -> str:
+def _busiest(kernel: KernelReport, only: str, on_average: str = "") -> str:
     if kernel.limiter is None:
         return ""
     unit = _RESOURCES.get(kernel.limiter.resource, spoken(kernel.limiter.resource))
-    return f": the busiest unit, {unit}, reached {only}{percent(kernel.limiter.pct)} of its peak"
+    return f": {on_average}the busiest unit, {unit}, reached {only}{percent(kernel.limiter.pct)} of its peak"

@@ -59,7 +59,7 @@ def barrier_stalls(kernel: Kernel) -> Finding | None:
     30 %, and blocks of 512 threads and more: NVIDIA rule CPIStall; 60 %: SOLBottleneck (ncu
     2025.3). 50 instructions between barriers, for the advice: kprof's own.
     """
-    top, stall = stall_rule.idle(kernel), top_stall(kernel)
+    top, stall = stall_rule.waiting(kernel), top_stall(kernel)
     if top is None or stall is None or stall_rule.is_warp_specialised(kernel):
         return None
     reason, share = stall

@@ -72,7 +72,7 @@ def dependency_stalls(kernel: Kernel) -> Finding | None:
     2025.3). Adding the three reasons up is kprof's own, and so are 10 % for
     conflicts and 100 instructions.
     """
-    top, eligible = stall_rule.idle(kernel), m.ELIGIBLE_WARPS.read(kernel.metrics)
+    top, eligible = stall_rule.waiting(kernel), m.ELIGIBLE_WARPS.read(kernel.metrics)
     if top is None or eligible is None or eligible >= ELIGIBLE or _is_for_others(kernel):
         return None
     shares = stalls(kernel)

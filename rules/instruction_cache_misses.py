@@ -116,7 +116,7 @@ def instruction_cache_misses(kernel: Kernel) -> Finding | None:
     30 %: NVIDIA rule CPIStall; 60 %: SOLBottleneck (ncu 2025.3). 20 us: Nsight Compute Profiling
     Guide on the precision of short kernels. 4 passes: kprof's own.
     """
-    top, shares = stall_rule.idle(kernel), stalls(kernel)
+    top, shares = stall_rule.waiting(kernel), stalls(kernel)
     missing = max(KINDS, key=lambda kind: shares.get(kind.stall, 0.0))
     share = shares.get(missing.stall, 0.0)
     if top is None or share < stall_rule.STALL_SHARE or share < max(shares.values()):

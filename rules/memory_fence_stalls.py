@@ -58,7 +58,7 @@ def memory_fence_stalls(kernel: Kernel) -> Finding | None:
     10 %: kprof's own. 60 %: NVIDIA rule SOLBottleneck (ncu 2025.3). Scopes and what a fence
     waits for: CUDA C++ Programming Guide, "Memory Fence Functions".
     """
-    top, share = stall_rule.idle(kernel), stalls(kernel).get("membar", 0.0)
+    top, share = stall_rule.waiting(kernel), stalls(kernel).get("membar", 0.0)
     if top is None or share < FENCE_SHARE:
         return None
     speedup = stall_rule.gain(kernel, share)

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from kprof import estimate
+from kprof import estimate, stall_rule
 from kprof import metrics as m
 from kprof.evidence import busy, derived, measured, places
-from kprof.limiter import BUSY_PCT, is_too_small, limiter
 from kprof.metrics import accesses
 from kprof.model import Finding, Kernel, Speedup
 from kprof.producer import LONG, told, waits
 from kprof.rule import rule
 from kprof.stalls import samples_at, stalls, top_stall
-
-STALL_SHARE = 0.3  # NVIDIA rule CPIStall, ncu 2025.3
 
 
 @rule(requires=[*m.COVERAGE, m.LONG_SCOREBOARD])
@@ -39,23 +36,25 @@ def memory_latency_bound(kernel: Kernel) -> Finding | None:
 
     The stall is booked on the instruction that needs the value. The load it waits for is found by
     following the registers back; where several may be meant, each is listed with its likely share.
-    Launches too small for the GPU are left to grid-too-small.
+    Launches too small for the GPU are left to grid-too-small, and those whose schedulers issue in
+    60 % of the cycles in which they have warps to the rules about SMs without work. Where one slice
+    of a cache, one address or a link is full, that finding stands alone: more loads would queue there.
 
     ## References
 
     60 %: NVIDIA rule SOLBottleneck; 30 %: NVIDIA rule CPIStall (ncu 2025.3).
     """
-    top, stall = limiter(kernel), top_stall(kernel)
-    if top is None or stall is None or is_too_small(kernel):
+    top, stall = stall_rule.waiting(kernel), top_stall(kernel)
+    if top is None or stall is None:
         return None
-    if top.pct >= BUSY_PCT or stall[0] != "long_scoreboard" or stall[1] < STALL_SHARE:
+    if stall[0] != "long_scoreboard" or stall[1] < stall_rule.STALL_SHARE:
         return None
     waiting = waits(kernel, LONG)
     speedup = _speedup(kernel, top.pct, stall[1])
     return Finding(
         rule="memory-latency-bound",
         severity=estimate.severity(speedup),
-        confidence="high" if stall[1] >= 0.5 else "medium",
+        confidence="high" if stall[1] >= stall_rule.SURE_SHARE else "medium",
         headline=f"Memory latency is the limit: {100 * stall[1]:.0f} % of stalled time waits for loads and no unit "
         f"is more than {top.pct:.0f} % busy{told(waiting)}",
         detail="There are too few loads in flight to keep any memory level busy.",
@@ -63,8 +62,8 @@ def memory_latency_bound(kernel: Kernel) -> Finding | None:
         resource="latency",
         evidence=(
             busy(top),
-            derived("long-scoreboard share of stalls", 100.0 * stall[1], "%", 100.0 * STALL_SHARE,
-                    "NVIDIA rule CPIStall, ncu 2025.3"),
+            derived("long-scoreboard share of stalls", 100.0 * stall[1], "%", 100.0 * stall_rule.STALL_SHARE,
+                    stall_rule.NVIDIA_STALL),
             *measured(kernel, m.DRAM_PCT),
             *measured(kernel, m.ACHIEVED_OCCUPANCY),
             *measured(kernel, m.ELIGIBLE_WARPS),

@@ -75,7 +75,7 @@ def synchronous_tile_copy(kernel: Kernel) -> Finding | None:
     SOLBottleneck (ncu 2025.3). A fifth of the stalled time, two copies per warp: kprof's own,
     unsourced.
     """
-    top = stall_rule.idle(kernel)
+    top = stall_rule.waiting(kernel)
     if top is None or not _could_copy_asynchronously(kernel):
         return None
     copies = _tile_copies(kernel)

@@ -190,3 +190,16 @@ def without(item: Kernel, need: Quantity) -> Kernel:
     return replace(
         item, metrics={name: value for name, value in item.metrics.items() if name not in gone}
     )
+
+
+ABOUT_WAITING = {
+    "memory-latency-bound", "barrier-stalls", "dependency-stalls", "memory-fence-stalls",
+    "instruction-cache-misses", "synchronous-tile-copy",
+}  # fmt: skip
+
+
+@named(case for case in FIRING if case.rule in ABOUT_WAITING)
+def test_schedulers_that_issue_most_of_the_time_do_not_wait(case: Case) -> None:
+    """Then nothing is busy on average because SMs have no work, and stalls are a share of little."""
+    busy = {**case.kernel.metrics, "smsp__issue_active.avg.per_cycle_active": 0.6}
+    assert RULES[case.rule].check(replace(case.kernel, metrics=busy)) is None

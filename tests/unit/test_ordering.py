@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kprof.model import Bound, Finding, Speedup
-from kprof.ordering import ordered, saved_share
+from kprof.ordering import ordered, saved_share, without_general
 
 
 def finding(rule: str, resource: Any, high: float | None = None, **fields: Any) -> Finding:
@@ -169,3 +169,20 @@ def test_a_launch_without_an_estimate_stands_for_what_its_start_takes(
 def test_any_other_cause_without_an_estimate_comes_last() -> None:
     unknown, known = finding("a", "launch"), finding("b", "launch", 1.2)
     assert names("launch", unknown, known) == ["b", "a"]
+
+
+@pytest.mark.parametrize(
+    ("rule", "severity", "left"),
+    [
+        ("partition-camping", "medium", ["partition-camping"]),
+        ("remote-memory-traffic", "high", ["remote-memory-traffic"]),
+        ("partition-camping", "low", ["memory-latency-bound", "partition-camping"]),
+        ("achieved-occupancy-gap", "high", ["memory-latency-bound", "achieved-occupancy-gap"]),
+    ],
+)
+def test_more_loads_in_flight_are_not_advised_where_they_would_queue(
+    rule: str, severity: str, left: list[str]
+) -> None:
+    waiting = finding("memory-latency-bound", "latency", 2.0)
+    full = finding(rule, "latency", 3.0, severity=severity)
+    assert [item.rule for item in without_general([waiting, full])] == left

@@ -98,6 +98,26 @@ def test_a_unit_at_its_roof_is_a_verdict_not_a_problem(
     assert at_the_limit(finding) == (said == "at the limit")
 
 
+@pytest.mark.parametrize(
+    ("rule", "severity", "said"),
+    [
+        ("tail-effect", "high", "SMs without work are the limit: on average the busiest unit"),
+        ("partition-camping", "medium", "One slice of the memory system is the limit: on average"),
+        ("partition-camping", "low", "Latency is the limit: the busiest unit"),
+        ("memory-latency-bound", "high", "Latency is the limit: the busiest unit"),
+    ],
+)
+def test_where_nothing_is_busy_on_average_the_first_finding_may_know_the_limit(
+    rule: str, severity: Severity, said: str
+) -> None:
+    found = replace(TRANSPOSE.findings[0], rule=rule, severity=severity)
+    top = Limiter("unit", "l2", 5.0)
+    idle = replace(QUIET, bound="latency", limiter=top, findings=(found,))
+    assert verdict(idle).startswith(said)
+    assert verdict(idle).endswith("the L2 cache, reached only 5.0 % of its peak.")
+    assert verdict(replace(idle, bound="l2")).startswith("L2 cache bandwidth is the limit")
+
+
 def test_a_kernel_that_was_only_timed_has_no_unknown_limit() -> None:
     timed = replace(QUIET, bound="unknown", depth="survey")
     assert limit(timed) == "unprofiled"
