@@ -11,6 +11,11 @@ from kprof.producer import LONG, told, waits
 from kprof.rule import rule
 from kprof.stalls import samples_at, stalls, top_stall
 
+# Below this more warps are advised; they are there already when this part of what fits is reached.
+# kprof's own, unsourced.
+LOW_OCCUPANCY_PCT = 50.0
+REACHED = 0.8
+
 
 @rule(requires=[*m.COVERAGE, m.LONG_SCOREBOARD])
 def memory_latency_bound(kernel: Kernel) -> Finding | None:
@@ -85,24 +90,36 @@ def _speedup(kernel: Kernel, pct: float, share: float) -> Speedup:
 
 
 def _advice(kernel: Kernel) -> tuple[str, ...]:
-    achieved = m.ACHIEVED_OCCUPANCY.read(kernel.metrics)
-    more = [
+    wide = accesses.loads_are_wide(kernel.opcodes_full)
+    throttled = stalls(kernel).get("lg_throttle", 0.0) > 0.1
+    fewer = "fewer loads" if wide else "fewer, wider loads"
+    return (
+        *_blocks(kernel),
         "Issue several independent loads before using the first: unroll the loop, process 2-8 elements per thread"
-        + ("." if accesses.loads_are_wide(kernel.opcodes_full) else ", load 128 bits at once."),
+        + ("." if wide else ", load 128 bits at once."),
+        *_warps(kernel),
         "Fetch the next tile while computing on this one (cp.async, TMA, or plain register double buffering).",
         "Break chains of dependent loads (pointer chasing, index lookups): store what is needed together, or prefetch.",
-    ]
-    if achieved is not None and achieved < 50.0:
-        more.insert(
-            1,
-            f"Bring more warps: achieved occupancy is {achieved:.0f} %; a larger grid or fewer resources per block hides more latency.",
-        )
+        *([f"The load queue is full (LG throttle): {fewer}."] if throttled else []),
+    )
+
+
+def _blocks(kernel: Kernel) -> tuple[str, ...]:
     waves = m.WAVES.read(kernel.metrics)
-    if waves is not None and waves < 1.0:
-        more.insert(
-            0,
-            f"Launch more blocks: the grid fills {100 * waves:.0f} % of the blocks the SMs can hold at once.",
-        )
-    if stalls(kernel).get("lg_throttle", 0.0) > 0.1:
-        more.append("The load queue is full (LG throttle): fewer, wider loads.")
-    return tuple(more)
+    if waves is None or waves >= 1.0:
+        return ()
+    filled = f"{100 * waves:.0f} % of the blocks the SMs can hold at once"
+    return (f"Launch more blocks: the grid fills {filled}.",)
+
+
+def _warps(kernel: Kernel) -> tuple[str, ...]:
+    """Advise more warps by what keeps them away; a grid that is too small is told apart."""
+    achieved = m.ACHIEVED_OCCUPANCY.read(kernel.metrics)
+    allowed = m.THEORETICAL_OCCUPANCY.read(kernel.metrics)
+    if achieved is None or achieved >= LOW_OCCUPANCY_PCT:
+        return ()
+    if allowed is not None and achieved < REACHED * allowed:
+        there = f"{achieved:.0f} % of the warp slots are filled, and {allowed:.0f} % could be"
+        return (f"Keep more warps there: {there}; blocks of equal and longer work leave no gaps.",)
+    less = "fewer registers or less shared memory per block, or another block size, lets in more"
+    return (f"Bring more warps: achieved occupancy is {achieved:.0f} %; {less}.",)

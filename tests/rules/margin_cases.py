@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kprof.metrics import accesses
 from kprof.model import Kernel, Launch
 from tests.kernels import (
     ALU,
@@ -221,6 +222,7 @@ MATRICES = (
 WAITING = sampled(long_scoreboard=500.0, wait=500.0)
 QUEUED = "The load queue is full"
 MORE_WARPS = "Bring more warps"
+ALLOWED = "sm__maximum_warps_per_active_cycle_pct"
 NO_CLUSTERS = {"launch__cluster_size": 1.0, "launch__cluster_max_active": 100.0}
 UNKNOWN_CLUSTERS = {"launch__cluster_size": 16.0, "launch__cluster_max_active": 0.0}
 SCHEDULE = (
@@ -234,6 +236,13 @@ SCHEDULE = (
          kernel(metrics=WAITING | {ACHIEVED: 49.9}), holds=MORE_WARPS),
     Case("memory-latency-bound", "half of the warps",
          kernel(metrics=WAITING | {ACHIEVED: 50.0}), lacks=MORE_WARPS),
+    Case("memory-latency-bound", "fewer warps than fit",
+         kernel(metrics=WAITING | {ACHIEVED: 39.9, ALLOWED: 50.0}), holds="Keep more warps there"),
+    Case("memory-latency-bound", "as many warps as fit",
+         kernel(metrics=WAITING | {ACHIEVED: 40.0, ALLOWED: 50.0}), holds=MORE_WARPS),
+    Case("memory-latency-bound", "the queue is full of wide loads",
+         kernel(metrics=WAITING | sampled(lg_throttle=300.0) | accesses.totals({"LDG.E.128": 9.0})),
+         holds="fewer loads.", lacks="wider loads"),
     Case("tail-effect", "sure from half of the tail on", balanced(0.226, 1.1), confidence="high"),
     Case("tail-effect", "less sure below", balanced(0.224, 1.1), confidence="medium"),
     Case("tail-effect", "2.02 waves", balanced(0.3, 2.019), SILENT),
