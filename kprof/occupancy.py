@@ -37,7 +37,8 @@ def limiters(kernel: Kernel) -> tuple[str, ...]:
     """Return the limits that tie for the fewest blocks per SM.
 
     Empty at full occupancy (nothing limits) and when the limits are unknown. ``block_size`` is
-    the warp slots running out, ``block_count`` the block slots.
+    the warp slots running out, ``block_count`` the block slots. What a block does not use up is
+    named only where nothing else limits.
     """
     theoretical = m.THEORETICAL_OCCUPANCY.read(kernel.metrics)
     if theoretical is not None and theoretical >= FULL_PCT:
@@ -50,7 +51,27 @@ def limiters(kernel: Kernel) -> tuple[str, ...]:
     if not limits:
         return ()
     smallest = min(limits.values())
-    return tuple(name for name, blocks in limits.items() if blocks == smallest)
+    tied = tuple(name for name, blocks in limits.items() if blocks == smallest)
+    return tuple(name for name in tied if _is_used_up(kernel, name, tied)) or tied
+
+
+def _is_used_up(kernel: Kernel, name: str, tied: tuple[str, ...]) -> bool:
+    """Say whether changing what else ties would leave this limit in the way.
+
+    ncu gives barriers the number of block slots. Where a block declares no shared memory, the driver
+    sizes what it reserves by the blocks that fit anyway.
+    """
+    if name == "barriers":
+        return "block_count" not in tied
+    return name != "shared_memory" or not declares_no_shared_memory(kernel)
+
+
+def declares_no_shared_memory(kernel: Kernel) -> bool:
+    """Say whether all shared memory of a block is the driver's own."""
+    launch = kernel.launch
+    if launch is None:
+        return False
+    return launch.shared_static_bytes == 0 and launch.shared_dynamic_bytes == 0
 
 
 def blocks_per_sm(kernel: Kernel) -> int | None:

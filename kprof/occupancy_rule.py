@@ -116,4 +116,5 @@ def _detail(tied: list[str]) -> str:
     if not tied:
         return "No unit is busy and warps wait for data: more resident warps would fill the gaps."
     others = ", ".join(name.replace("_", " ") for name in tied)
-    return f"Limits tie: {others} allow no more blocks either, so all of them have to change."
+    allow = "allows" if len(tied) == 1 and not others.endswith("s") else "allow"
+    return f"Limits tie: {others} {allow} no more blocks either, so all of them have to change."

@@ -43,9 +43,11 @@ def occupancy_limited_by_block_size(kernel: Kernel) -> Finding | None:
 
     ## Known problems
 
-    If other limits tie, the block size alone changes nothing: they are all named. A grid of less
-    than one wave, one that does not fill what it is allowed, and kernels with a busy unit are not
-    judged, as with the other limits of occupancy.
+    If registers or shared memory tie, the block size alone changes nothing: they are all named. ncu
+    also gives barriers, and shared memory that the kernel does not declare, as many blocks as the SM
+    has places for: these are no limits of their own and are left out. A grid of less than one wave,
+    one that does not fill what it is allowed, and kernels with a busy unit are not judged, as with
+    the other limits of occupancy.
 
     ## References
 

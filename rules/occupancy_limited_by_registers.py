@@ -32,7 +32,9 @@ def occupancy_limited_by_registers(kernel: Kernel) -> Finding | None:
     ## Known problems
 
     A grid of less than one wave, or one that reaches less than 60 % of the occupancy it is
-    allowed, cannot use more room and is not judged. If other limits tie, reducing registers alone changes nothing: they are all named.
+    allowed, cannot use more room and is not judged. If other limits tie, reducing registers alone
+    changes nothing: they are all named. Barriers that allow as many blocks as the SM has places for,
+    and shared memory that the kernel does not declare, are no limits of their own.
     Warp-specialised kernels change their register count at run time (USETMAXREG): not judged.
     Deliberate one-block-per-SM kernels are silent because a unit is busy in them.
 

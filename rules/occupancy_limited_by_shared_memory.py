@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kprof import metrics as m
 from kprof.model import Finding, Kernel
+from kprof.occupancy import declares_no_shared_memory
 from kprof.occupancy_rule import limited_by
 from kprof.rule import rule
 
@@ -31,14 +32,16 @@ def occupancy_limited_by_shared_memory(kernel: Kernel) -> Finding | None:
 
     A grid of less than one wave, or one that reaches less than 60 % of the occupancy it is
     allowed, cannot use more room and is not judged. Where the kernel declares no shared memory, what
-    the driver keeps for itself is the limit, and nothing is said. If other limits tie, reducing shared memory alone changes nothing: they are all named.
+    the driver keeps for itself is the limit, and nothing is said. If other limits tie, reducing shared
+    memory alone changes nothing: they are all named. Barriers that allow as many blocks as the SM has
+    places for are no limit of their own.
 
     ## References
 
     80 %: NVIDIA rule TheoreticalOccupancy; fewer than one eligible warp: IssueSlotUtilization;
     30 % waiting: CPIStall (ncu 2025.3). The combination is kprof's own.
     """
-    if _declares_none(kernel):
+    if declares_no_shared_memory(kernel):
         return None
     return limited_by(
         kernel,
@@ -51,11 +54,3 @@ def occupancy_limited_by_shared_memory(kernel: Kernel) -> Finding | None:
             "Raise the shared-memory carve-out (cudaFuncAttributePreferredSharedMemoryCarveout) if L1 does not need the space.",
         ),
     )
-
-
-def _declares_none(kernel: Kernel) -> bool:
-    """Say whether all shared memory of a block is the driver's own."""
-    launch = kernel.launch
-    if launch is None:
-        return False
-    return launch.shared_static_bytes == 0 and launch.shared_dynamic_bytes == 0

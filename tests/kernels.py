@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from kprof import metrics as m
@@ -121,6 +122,11 @@ def block_of(*block: int, registers: int | None = None) -> Launch:
     """Make a launch with that block."""
     x, y, z = (*block, 1, 1)[:3]
     return Launch(grid=(10_000, 1, 1), block=(x, y, z), registers_per_thread=registers)
+
+
+def declaring(shared_bytes: int) -> Launch:
+    """Make a launch whose blocks declare this much shared memory."""
+    return replace(block_of(256), shared_static_bytes=shared_bytes, shared_dynamic_bytes=0)
 
 
 def profile_of(*kernels: Kernel) -> Profile:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kprof.model import Launch
 from tests.kernels import (
     DRAM,
     ELIGIBLE,
@@ -16,6 +15,7 @@ from tests.kernels import (
     THREADS_RATIO,
     block_of,
     counted,
+    declaring,
     kernel,
     sampled,
 )
@@ -156,11 +156,6 @@ def _occupancy(rule: str, metrics: dict[str, float]) -> tuple[Case, ...]:
             SILENT,
         ),
     )
-
-
-def declaring(shared_bytes: int) -> Launch:
-    """Make a launch whose blocks declare this much shared memory."""
-    return replace(block_of(256), shared_static_bytes=shared_bytes, shared_dynamic_bytes=0)
 
 
 OCCUPANCY = (

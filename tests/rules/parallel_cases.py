@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from kprof.model import Kernel
-from tests.kernels import DRAM, ELIGIBLE, FMA, FULL_GRID, SMS, THEORETICAL, kernel, sampled
+from tests.kernels import (
+    DRAM,
+    ELIGIBLE,
+    FMA,
+    FULL_GRID,
+    SMS,
+    THEORETICAL,
+    declaring,
+    kernel,
+    sampled,
+)
 from tests.rules.case import SILENT, Case
 
 WAVES = "launch__waves_per_multiprocessor"
@@ -124,6 +134,7 @@ SMALL_BLOCKS = STARVED | {
     THEORETICAL: 50.0, ACHIEVED: 48.0, "launch__block_size": 32.0, f"{LIMIT}blocks": 32.0,
     f"{LIMIT}warps": 64.0, f"{LIMIT}registers": 64.0, f"{LIMIT}shared_mem": 64.0,
 }  # fmt: skip
+PLACES = {f"{LIMIT}shared_mem": 32.0, f"{LIMIT}barriers": 32.0}
 LARGE_BLOCKS = SMALL_BLOCKS | {
     THEORETICAL: 75.0, ACHIEVED: 70.0, "launch__block_size": 768.0, f"{LIMIT}warps": 2.0,
     f"{LIMIT}registers": 3.0,
@@ -133,8 +144,15 @@ BLOCK_SIZE = (
          "blocks of 32 threads allow 50 % occupancy", "high"),
     Case("occupancy-limited-by-block-size", "768 threads", kernel(metrics=LARGE_BLOCKS),
          says="blocks of 768 threads"),
+    Case("occupancy-limited-by-block-size", "barriers and unused shared memory do not tie",
+         kernel(metrics=SMALL_BLOCKS | PLACES, launch=declaring(0)), "high", confidence="high",
+         holds="more resident warps would fill", lacks="Limits tie"),
+    Case("occupancy-limited-by-block-size", "declared shared memory ties",
+         kernel(metrics=SMALL_BLOCKS | PLACES, launch=declaring(6144)), confidence="medium",
+         holds="Limits tie: shared memory allows no more", lacks="barriers"),
     Case("occupancy-limited-by-block-size", "registers tie",
-         kernel(metrics=LARGE_BLOCKS | {f"{LIMIT}registers": 2.0}), confidence="medium"),
+         kernel(metrics=LARGE_BLOCKS | {f"{LIMIT}registers": 2.0}), confidence="medium",
+         holds="Limits tie: registers"),
     Case("occupancy-limited-by-block-size", "registers limit",
          kernel(metrics=LARGE_BLOCKS | {f"{LIMIT}registers": 1.0}), SILENT),
     Case("occupancy-limited-by-block-size", "79.9 %",

@@ -4,7 +4,7 @@ import pytest
 
 from kprof.model import Kernel, WhatIf
 from kprof.occupancy import blocks_per_sm, limiters, occupancy
-from tests.kernels import THEORETICAL, block_of, kernel
+from tests.kernels import THEORETICAL, block_of, declaring, kernel
 
 LIMITS = {
     "launch__occupancy_limit_registers": 3.0,
@@ -113,6 +113,35 @@ def test_without_a_launch_nothing_is_predicted() -> None:
     assert occupancy(item).what_if == ()
 
 
+# 32 places for blocks, which ncu gives barriers and unused shared memory too.
+PLACES = LIMITS | {THEORETICAL: 50.0, "launch__occupancy_limit_registers": 64.0,
+                   "launch__occupancy_limit_warps": 64.0}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("shared", "registers", "expected"),
+    [
+        (0, 64.0, ("block_count",)),
+        (0, 32.0, ("registers", "block_count")),
+        (6144, 64.0, ("shared_memory", "block_count")),
+    ],
+)
+def test_what_a_block_does_not_use_up_is_no_tie(
+    shared: int, registers: float, expected: tuple[str, ...]
+) -> None:
+    metrics = PLACES | {"launch__occupancy_limit_registers": registers}
+    assert limiters(kernel(metrics=metrics, launch=declaring(shared))) == expected
+
+
+def test_a_limit_below_the_places_for_blocks_is_one() -> None:
+    fewer = PLACES | {"launch__occupancy_limit_barriers": 16.0}
+    assert limiters(kernel(metrics=fewer)) == ("barriers",)
+    tied = fewer | {"launch__occupancy_limit_registers": 16.0}
+    assert limiters(kernel(metrics=tied)) == ("registers", "barriers")
+    reserved = PLACES | {"launch__occupancy_limit_shared_mem": 16.0}
+    assert limiters(kernel(metrics=reserved, launch=declaring(0))) == ("shared_memory",)
+
+
 # Warps per SM by threads per block, where 32 blocks fit at most.
 SIZE_CURVE = "launch__occupancy_per_block_size"
 SIZES = ((1.0, 32.0), (32.0, 32.0), (48.0, 64.0), (64.0, 64.0), (128.0, 64.0), (768.0, 48.0))
@@ -124,11 +153,11 @@ def of_size(threads: float, points: tuple[tuple[float, float], ...] = SIZES) -> 
         "launch__occupancy_limit_warps": 64.0,
     }
     metrics = limits | MAX_WARPS | {THEORETICAL: 50.0, "launch__block_size": threads}
-    return kernel(metrics=metrics, curves={SIZE_CURVE: points})
+    return kernel(metrics=metrics, launch=declaring(0), curves={SIZE_CURVE: points})
 
 
 def test_the_nearest_block_size_with_most_warps_is_named_once() -> None:
-    assert limiters(of_size(32.0)) == ("shared_memory", "block_count", "barriers")
+    assert limiters(of_size(32.0)) == ("block_count",)
     assert occupancy(of_size(32.0)).what_if == (
         WhatIf("+32 threads per block (to 64)", blocks_per_sm=32, occupancy_pct=100.0),
     )
