@@ -91,9 +91,9 @@ def where(found: Iterable[Place]) -> str:
 
 
 def _name(kernel: Kernel, quantity: Quantity) -> str:
-    """Return the metric the value was read from when it is a single one, else our name."""
+    """Return the metric the value was read from when it is a single one of its kind, else our name."""
     for way in quantity.ways:
         if all(name in kernel.metrics for name in way.metrics):
-            single = len(way.metrics) == 1
+            single = len(way.metrics) == 1 and not way.converts
             return way.metrics[0] if single and len(quantity.ways) < 3 else quantity.name
     return quantity.name

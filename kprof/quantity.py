@@ -21,11 +21,14 @@ class Way:
             makes of a metric with many values.
         combine: their values in that order to the quantity's value.
         asked: what to ask ncu for instead of ``metrics``, where those are kprof's own.
+        converts: whether the metric counts something else, such as the cycles in which bytes moved:
+            then its name does not go with the quantity's value.
     """
 
     metrics: tuple[str, ...]
     combine: Callable[..., float]
     asked: tuple[str, ...] = ()
+    converts: bool = False
 
     @property
     def collects(self) -> tuple[str, ...]:

@@ -100,7 +100,8 @@ def low_l2_reuse(kernel: Kernel) -> Finding | None:
             *measured(kernel, m.L2_HIT),
             *measured(kernel, m.DRAM_BYTES),
             *measured(kernel, m.L2_BYTES),
-            *measured(kernel, m.L2_SIZE, size, "the device"),
+            *measured(kernel, m.L2_SIZE),
+            derived("device memory traffic over the size of L2", traffic / size, "time", L2_SIZES, OWN),
         ),
         refuted_by="input and output that together are about as large as the bytes moved: then each "
         "was fetched once, and only fewer bytes help",

@@ -114,8 +114,8 @@ def _finding(kernel: Kernel, top: Limiter, precision: Precision, share: float) -
         rule="unfused-multiply-add",
         severity=estimate.severity(speedup),
         confidence="medium",
-        headline=f"Products and sums are apart: {200 * share / (1 + share):.0f} % of the {precision.name} operations "
-        f"could be half as many instructions{where(found)}",
+        headline=f"Products and sums are apart: {200 * share:.0f} % of the {precision.name} instructions "
+        f"could be half as many{where(found)}",
         detail=f"{100 * share:.0f} % of the {precision.name} instructions would go if each multiplication were fused "
         "with an addition.",
         estimated_speedup=speedup,

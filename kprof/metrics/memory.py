@@ -16,7 +16,7 @@ def _traffic(
     name: str, counter: str, meaning: str, scale: float = 1.0, extra: tuple[Way, ...] = ()
 ) -> Quantity:
     """Bytes from an exact total, else from a rate and the duration (section-set reports)."""
-    exact = Way((counter,), lambda total: total * scale)
+    exact = Way((counter,), lambda total: total * scale, converts=scale != 1.0)
     rate = Way(
         (counter + ".per_second", "gpu__time_duration.sum"),
         lambda per_second, ns: per_second * scale * ns * NS,

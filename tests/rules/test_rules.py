@@ -31,6 +31,7 @@ HEADINGS = [
     "Known problems",
     "References",
 ]
+L2_SIZE = "device__attribute_l2_cache_size"
 every_rule = pytest.mark.parametrize("rule", RULES.values(), ids=RULES)
 
 
@@ -120,6 +121,17 @@ def test_more_than_the_sms_read_is_told_in_times() -> None:
     assert found is not None
     (told,) = (item for item in found.evidence if "reads of the SMs" in item.metric)
     assert quantity(told.value, told.unit) == "1.60 times"
+
+
+def test_traffic_is_held_against_the_size_of_l2() -> None:
+    case = next(case for case in FIRING if case.rule == "low-l2-reuse")
+    found = RULES[case.rule].check(case.kernel)
+    assert found is not None
+    (size,) = (item for item in found.evidence if item.metric == L2_SIZE)
+    (times,) = (item for item in found.evidence if "size of L2" in item.metric)
+    assert (size.threshold, times.threshold) == (None, 2.0)
+    moved = m.DRAM_BYTES.read(case.kernel.metrics)
+    assert times.value * size.value == pytest.approx(moved)
 
 
 def _is_range(found: Finding) -> bool:

@@ -5,6 +5,7 @@ import pytest
 from kprof import metrics as m
 from kprof.evidence import busy, derived, measured, places, where
 from kprof.model import Evidence, Instruction, Limiter, Place
+from kprof.quantity import Quantity
 from tests.kernels import DRAM, L1_HIT, kernel, row
 
 ROWS = (
@@ -34,6 +35,22 @@ def test_a_value_with_many_ways_goes_by_its_own_name() -> None:
         m.THREADS_PER_INSTRUCTION,
     )
     assert (found.metric, found.value) == ("threads_per_instruction", 16.0)
+
+
+@pytest.mark.parametrize(
+    ("counter", "quantity", "shown"),
+    [
+        ("lts__lts2xbar_cycles_active.sum", m.L2_BYTES, ("l2_bytes", 320.0)),
+        ("l1tex__lsu_writeback_active_mem_lgds.sum", m.L1_BYTES, ("l1_bytes", 1280.0)),
+        # Nanoseconds and seconds are both a time.
+        ("gpu__time_duration.sum", m.DURATION, ("gpu__time_duration.sum", 1e-8)),
+    ],
+)
+def test_bytes_out_of_cycles_do_not_go_by_the_name_of_the_cycles(
+    counter: str, quantity: Quantity, shown: tuple[str, float]
+) -> None:
+    (found,) = measured(kernel(metrics={counter: 10.0}, duration_s=None), quantity)
+    assert (found.metric, found.value) == (shown[0], pytest.approx(shown[1]))
 
 
 def test_a_derived_value_keeps_its_threshold() -> None:
