@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kprof.metrics import accesses
 from kprof.model import Kernel, Launch
 from tests.kernels import (
     ALU,
@@ -241,7 +240,7 @@ SCHEDULE = (
     Case("memory-latency-bound", "as many warps as fit",
          kernel(metrics=WAITING | {ACHIEVED: 40.0, ALLOWED: 50.0}), holds=MORE_WARPS),
     Case("memory-latency-bound", "the queue is full of wide loads",
-         kernel(metrics=WAITING | sampled(lg_throttle=300.0) | accesses.totals({"LDG.E.128": 9.0})),
+         kernel(metrics=WAITING | sampled(lg_throttle=300.0), opcodes_full={"LDG.E.128": 9.0}),
          holds="fewer loads.", lacks="wider loads"),
     Case("tail-effect", "sure from half of the tail on", balanced(0.226, 1.1), confidence="high"),
     Case("tail-effect", "less sure below", balanced(0.224, 1.1), confidence="medium"),
