@@ -8,12 +8,17 @@ from kprof.evidence import OWN, derived, measured, places, where
 from kprof.limiter import limiter
 from kprof.model import Confidence, Finding, Instruction, Kernel, Resource, Speedup
 from kprof.rule import rule
+from kprof.sass.addresses import with_loaded_addresses
 
 # kprof's own: NVIDIA's rule has no threshold and fires on a single sector. Unsourced.
 SECTOR_BYTES = 32.0
 EXCESS_SHARE = 0.05
 SECTORS = m.GLOBAL_SECTORS.ways[0].metrics[0]
 IDEAL = m.GLOBAL_SECTORS_IDEAL.ways[0].metrics[0]
+# kprof's own, unsourced: half of the excess is most of it; a copy reads about as much as it writes; a
+# stride moves twice the sectors, an offset (misaligned rows) at most one of five too many.
+MOSTLY, AS_MUCH, STRIDED = 0.5, 2.0, 2.0
+WORST = 16  # accesses whose addresses are followed back
 RELIEVES = frozenset({"l2", "dram", "l1_data", "l1_front"})
 LEVELS: dict[str, Resource] = {"dram": "dram", "l2": "l2", "l1": "l1"}
 
@@ -41,13 +46,18 @@ def uncoalesced_global_access(kernel: Kernel) -> Finding | None:
     // x[i * stride] with stride >= 8 floats: 32 sectors per warp
     ```
 
+    In a transpose one side is strided in either order: only a tile in shared memory makes both
+    coalesced. In a gather (`x[index[i]]`) the order is in the data: sort or bin the indices, stage
+    what is read often, make records that fill their sector, or accept it.
+
     ## Known problems
 
     The count is before any cache: excess that L1 serves costs little, so below L1 only the
     loaded sectors that miss it count (stores always pass), and the rule is silent when those are
     no more than needed: a loop that reads both halves of each sector one after the other. Kernels that load
     through TMA have no such accesses and are not judged. 128-bit loads need 16 sectors per
-    request: the ideal knows the access width, "more than 4 is bad" would be wrong.
+    request: the ideal knows the access width, "more than 4 is bad" would be wrong. Whether the
+    address is loaded data is read off the code; where that is not known, the advice is the general one.
 
     ## References
 
@@ -85,11 +95,7 @@ def uncoalesced_global_access(kernel: Kernel) -> Finding | None:
         ),
         refuted_by=_REFUTED_IN_L1 if resource == "l1" else _REFUTED_BELOW,
         source=found,
-        advice=(
-            "Make consecutive threads access consecutive addresses: swap the index order or the data layout (structure of arrays).",
-            "Where the layout is fixed, load a tile with coalesced accesses into shared memory and read it from there in the other order.",
-            "Align rows to 128 bytes (pad the leading dimension).",
-        ),
+        advice=_advice(kernel),
     )
 
 
@@ -99,6 +105,61 @@ _REFUTED_BELOW = (
 _REFUTED_IN_L1 = (
     "no change in time when the same number of load instructions is coalesced: then their number "
     "fills L1, not their pattern"
+)
+
+
+def _advice(kernel: Kernel) -> tuple[str, ...]:
+    """Return what helps first where it is: with loaded addresses, or with one side of a copy."""
+    if _loaded_share(kernel) >= MOSTLY:
+        return _GATHER
+    uneven = _uneven_side(kernel)
+    if uneven is None:
+        return (_SWAP, _TILE, _ALIGN)
+    bad, good = uneven
+    return (
+        f"Take a tile through shared memory, with coalesced loads and coalesced stores: swapping the index order alone "
+        f"moves the stride from the {bad} to the {good}, which are coalesced now.",
+        "Or change the data layout where it is made (structure of arrays), so that nothing has to be rearranged.",
+        _ALIGN,
+    )
+
+
+def _loaded_share(kernel: Kernel) -> float:
+    """Return the share (0..1) of the excess that loaded data decides, of the worst accesses."""
+    worst = sorted(kernel.instructions, key=_excess, reverse=True)[:WORST]
+    whole = sum(max(_excess(row), 0.0) for row in worst)
+    return sum(map(_excess, with_loaded_addresses(kernel.code, worst))) / whole if whole else 0.0
+
+
+def _uneven_side(kernel: Kernel) -> tuple[str, str] | None:
+    """Return (scattered, coalesced) where loads and stores move as much and one of them scatters.
+
+    A transpose does: one of its sides follows the other order of the indices, whichever is chosen.
+    """
+    sides = []
+    for name, rows in (
+        ("loads", [row for row in kernel.instructions if not _stores(row)]),
+        ("stores", [row for row in kernel.instructions if _stores(row)]),
+    ):
+        moved, needed = (sum(row.values.get(key, 0.0) for row in rows) for key in (SECTORS, IDEAL))
+        sides.append((name, moved, needed))
+    (good, moved, needed), (bad, scattered, asked) = sorted(
+        sides, key=lambda side: side[1] - side[2]
+    )
+    as_much = min(needed, asked) * AS_MUCH >= max(needed, asked) > 0.0
+    apart = moved - needed < EXCESS_SHARE * moved and scattered >= STRIDED * asked
+    return (bad, good) if as_much and apart else None
+
+
+_SWAP = "Make consecutive threads access consecutive addresses: swap the index order or the data layout (structure of arrays)."
+_TILE = "Where the layout is fixed, load a tile with coalesced accesses into shared memory and read it from there in the other order."
+_ALIGN = "Align rows to 128 bytes (pad the leading dimension)."
+_GATHER = (
+    "The addresses come from data that the kernel loads, so swapping the index order cannot help: sort or bin the "
+    "indices, or renumber the data, so that neighbouring threads access neighbouring elements.",
+    "Keep what is accessed often close: stage it in shared memory, or use a narrower type so that more of it fits L1 and L2.",
+    "Use more of each sector: put the fields that one index needs side by side in one record of up to 32 bytes.",
+    "Where the order is random by nature, accept the sectors and keep more independent accesses in flight.",
 )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kprof.model import Instruction
+from kprof.model import Code, Instruction
 from tests.kernels import (
     DRAM,
     ISSUE,
@@ -104,6 +104,56 @@ UNCOALESCED = (
         SILENT,
     ),
 )
+
+STRIDE_MOVES = "moves the stride"
+
+
+def copied(
+    title: str, loads: tuple[float, float], stores: tuple[float, float], *, holds: str = ""
+) -> Case:
+    """Make a kernel from the (moved, needed) sectors of its loads and stores."""
+    moved, needed = loads[0] + stores[0], loads[1] + stores[1]
+    rows = (access("LDG.E R0, [R2.64]", *loads), access("STG.E [R4.64], R0", *stores, pc=16))
+    item = kernel({L2: 70.0}, sectors(moved, needed), instructions=rows)
+    lacks = "" if holds else STRIDE_MOVES
+    return Case("uncoalesced-global-access", title, item, holds=holds, lacks=lacks)
+
+
+COPIES = (
+    copied("a transpose, its stores strided", (100.0, 100.0), (800.0, 100.0),
+           holds=f"{STRIDE_MOVES} from the stores to the loads"),
+    copied("a transpose, its loads strided", (800.0, 100.0), (100.0, 100.0),
+           holds=f"{STRIDE_MOVES} from the loads to the stores"),
+    copied("half as much is stored", (800.0, 100.0), (50.0, 50.0), holds=STRIDE_MOVES),
+    copied("less than half is", (800.0, 100.0), (49.0, 49.0)),
+    copied("nothing is stored", (800.0, 100.0), (0.0, 0.0)),
+    copied("twice the sectors on one side", (200.0, 100.0), (100.0, 100.0), holds=STRIDE_MOVES),
+    copied("less than twice, as where rows are misaligned", (199.0, 100.0), (100.0, 100.0)),
+    copied("both sides are strided", (800.0, 100.0), (800.0, 100.0)),
+)  # fmt: skip
+
+# Whose address is data: i = next[i], as in a chain of pointers.
+FOLLOWS = (
+    "LDG.E R7, desc[UR4][R2.64]", "IMAD.WIDE.U32 R6, R7, 0x4, R4", "LDG.E R8, desc[UR4][R6.64]",
+)  # fmt: skip
+
+
+def gathered(title: str, index: float, data: float, *, holds: str = "", lacks: str = "") -> Case:
+    """Make a kernel from the excess sectors of loading an index and what it points to."""
+    rows = (
+        access(FOLLOWS[0], 100.0 + index, 100.0),
+        access(FOLLOWS[2], 100.0 + data, 100.0, pc=32),
+    )
+    code = tuple(Code(16 * position, text) for position, text in enumerate(FOLLOWS))
+    item = kernel({L2: 70.0}, sectors(200.0 + index + data, 200.0), instructions=rows, code=code)
+    return Case("uncoalesced-global-access", title, item, holds=holds, lacks=lacks)
+
+
+GATHERS = (
+    gathered("a gather", 0.0, 700.0, holds="sort or bin the indices", lacks="swap the index order or"),
+    gathered("half of the excess is", 700.0, 700.0, holds="sort or bin"),
+    gathered("less is", 700.0, 699.0, holds="swap the index order or", lacks="sort or bin"),
+)  # fmt: skip
 
 
 # Local memory.
@@ -268,4 +318,4 @@ CONFLICTS = (
     wide("LDGSTS.E.BYPASS.128 [R1], [R2]", "`__shared__ float4 tile[32][33]`", "float tile"),
 )
 
-CASES = (*UNCOALESCED, *LOCAL, *CONFLICTS)
+CASES = (*UNCOALESCED, *COPIES, *GATHERS, *LOCAL, *CONFLICTS)
