@@ -8,11 +8,13 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import selectors
 import signal
 import stat
 import subprocess
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -38,8 +40,14 @@ SHORT_OUTPUT_BYTES = 2**20
 _PIECE_BYTES = 64 * 2**10
 _FED_BYTES = 512  # POSIX: a pipe that is ready takes as much without blocking
 
-# What run() waits for at the moment, in whichever thread.
+# What run() waits for at the moment, in whichever thread, and how often all of that was ended. A
+# thread that has yet to start its program is told by that number: see as_of().
 _waited_for: set[Child] = set()
+_ends = 0
+_known = threading.local()
+_starting = threading.Lock()
+# Longest wait for another thread that is starting a program: a file system may hang there.
+_START_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +118,11 @@ class Ready:
             OSError: the program cannot be started.
         """
         self._child = _in_group(argv, subprocess.PIPE, env, cwd)
-        _limit_memory(self._child.pid, memory_limit_bytes)
+        try:
+            _limit_memory(self._child.pid, memory_limit_bytes)
+        except BaseException:
+            self.end()
+            raise
 
     @property
     def ended(self) -> bool:
@@ -128,6 +140,7 @@ class Ready:
         """Kill it and its group, should nobody want it any more."""
         with self._child:
             _kill_group(self._child)
+        _waited_for.discard(self._child)
 
 
 def _in_group(
@@ -136,20 +149,24 @@ def _in_group(
     env: Mapping[str, str] | None,
     cwd: Path | None,
 ) -> Child:
-    return subprocess.Popen(
-        [os.fspath(part) for part in argv],
-        stdin=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env=env,
-        cwd=cwd,
-        start_new_session=True,
-    )
+    with _starting:  # end_all() misses none that is started here, and none is started after it
+        if getattr(_known, "ends", _ends) != _ends:
+            raise OSError(errno.ECANCELED, os.strerror(errno.ECANCELED))
+        child = subprocess.Popen(
+            [os.fspath(part) for part in argv],
+            stdin=stdin,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=env,
+            cwd=cwd,
+            start_new_session=True,
+        )
+        _waited_for.add(child)
+        return child
 
 
 @contextlib.contextmanager
 def _waiting_for(child: Child) -> Iterator[None]:
-    _waited_for.add(child)
     with child:
         try:
             yield
@@ -277,9 +294,30 @@ def is_waiting() -> bool:
 
 def end_all() -> None:
     """Kill every program that :func:`run` waits for; the waiting threads see it end."""
-    for child in tuple(_waited_for):
-        if child.returncode is None:
-            _kill_group(child)
+    global _ends
+    held = _starting.acquire(timeout=_START_S)
+    try:
+        _ends += 1
+        for child in tuple(_waited_for):
+            if child.returncode is None:
+                _kill_group(child)
+    finally:
+        if held:
+            _starting.release()
+
+
+def ends() -> int:
+    """Return how often all programs were ended, for :func:`as_of`."""
+    return _ends
+
+
+def as_of(known: int) -> None:
+    """Let this thread start no program any more once all were ended again.
+
+    Args:
+        known: what :func:`ends` returned when the thread was given its work.
+    """
+    _known.ends = known
 
 
 def start(
@@ -335,7 +373,11 @@ def _limit_memory(pid: int, limit_bytes: int | None) -> None:
     # with threads. A program needs longer to grow than this takes.
     if limit_bytes is not None and resource is not None and hasattr(resource, "prlimit"):
         with contextlib.suppress(ProcessLookupError):
-            resource.prlimit(pid, resource.RLIMIT_AS, (limit_bytes, limit_bytes))
+            _, most = resource.prlimit(pid, resource.RLIMIT_AS)
+            if (
+                most == resource.RLIM_INFINITY or limit_bytes < most
+            ):  # nobody may raise a hard limit
+                resource.prlimit(pid, resource.RLIMIT_AS, (limit_bytes, limit_bytes))
 
 
 def _kill_group(child: Child) -> None:

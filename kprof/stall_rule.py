@@ -11,6 +11,7 @@ from kprof.model import Instruction, Kernel, Limiter, Speedup
 
 NVIDIA_STALL = "NVIDIA rule CPIStall, ncu 2025.3"
 STALL_SHARE = 0.3  # a stall reason matters from here on: NVIDIA rule CPIStall, ncu 2025.3
+FEW_IDLE_SLOTS = 0.2  # of the cycles with warps. kprof's own, unsourced.
 SURE_SHARE = 0.5  # half of all waiting has one reason. kprof's own, unsourced.
 
 
@@ -29,10 +30,10 @@ def idle(kernel: Kernel) -> Limiter | None:
 def waiting(kernel: Kernel) -> Limiter | None:
     """Return the busiest unit where it is warps that keep it waiting; see :func:`idle`.
 
-    None, too, where the schedulers that have work issue in 60 % of their cycles or more: then SMs
+    None, too, where the schedulers that have work issue in 80 % of their cycles or more: then SMs
     without work are why nothing is busy on average, and why warps wait is a share of very little.
     """
-    return idle(kernel) if 100.0 * (1.0 - idle_slots(kernel)) < BUSY_PCT else None
+    return idle(kernel) if idle_slots(kernel) > FEW_IDLE_SLOTS else None
 
 
 def is_warp_specialised(kernel: Kernel) -> bool:

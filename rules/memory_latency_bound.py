@@ -42,7 +42,7 @@ def memory_latency_bound(kernel: Kernel) -> Finding | None:
     The stall is booked on the instruction that needs the value. The load it waits for is found by
     following the registers back; where several may be meant, each is listed with its likely share.
     Launches too small for the GPU are left to grid-too-small, and those whose schedulers issue in
-    60 % of the cycles in which they have warps to the rules about SMs without work. Where one slice
+    80 % of the cycles in which they have warps to the rules about SMs without work. Where one slice
     of a cache, one address or a link is full, that finding stands alone: more loads would queue there.
 
     ## References

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+import errno
 import os
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -126,6 +128,39 @@ def test_memory_limit_makes_a_greedy_program_fail() -> None:
     done = process.run(python(code), timeout_s=30, memory_limit_bytes=400 * 1024 * 1024)
     assert done.returncode != 0
     assert b"MemoryError" in done.stderr
+
+
+def test_a_limit_of_the_system_below_ours_stays() -> None:
+    code = f"""
+import resource
+resource.setrlimit(resource.RLIMIT_AS, (3 << 30, 3 << 30))
+from kprof import process
+limit = "import resource; print(resource.getrlimit(resource.RLIMIT_AS)[0] >> 20)"
+for most in (4 << 30, 1 << 30):
+    done = process.run([{sys.executable!r}, "-c", limit], timeout_s=30, memory_limit_bytes=most)
+    print(done.stdout.decode().strip())
+"""
+    done = process.run(python(code), timeout_s=60)
+    assert done.stdout.split() == [b"3072", b"1024"], done.stderr
+
+
+def test_a_thread_that_is_late_starts_nothing_after_the_end() -> None:
+    known = process.ends()
+    process.end_all()
+    caught: list[OSError] = []
+
+    def late() -> None:
+        process.as_of(known)
+        try:
+            process.run(python("pass"), timeout_s=30)
+        except OSError as error:
+            caught.append(error)
+
+    thread = threading.Thread(target=late)
+    thread.start()
+    thread.join()
+    assert [error.errno for error in caught] == [errno.ECANCELED]
+    assert process.run(python("pass"), timeout_s=30).returncode == 0  # another thread may
 
 
 ECHO = "import sys; sys.stdout.write(sys.stdin.read().upper())"

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, wait
 from typing import TypeVar
 
+from kprof import process
 from kprof.audit.probes.machine import Runner
 from kprof.process import Completed
 
@@ -46,7 +47,10 @@ def in_thread(call: Callable[[], T], patience_s: float = 0.0) -> Future[T]:
 
 
 def _started(call: Callable[[], T], future: Future[T]) -> bool:
+    known = process.ends()
+
     def work() -> None:
+        process.as_of(known)  # after Ctrl-C this thread may live a little longer than kprof wants to
         try:
             future.set_result(call())
         except BaseException as error:  # noqa: BLE001 - handed to whoever asks for the result
