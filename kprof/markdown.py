@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from kprof.finding_text import part, prospect, threshold
 from kprof.model import Finding, KernelReport, Report
 from kprof.names import printable, short
 from kprof.own_code import named
 from kprof.ranking import Group, ranked
 from kprof.survey_text import NOT_IN_DEPTH, Rest, cut_off, program, rests, timing
 from kprof.units import UNKNOWN, count, percent, quantity, share, si
-from kprof.words import bound_label, gain, limit, standstill, verdict
+from kprof.words import bound_label, limit, standing, standstill, verdict
 
 NAME_WIDTH = 60
 TIMED_ROWS = 20  # of the kernels that were only timed, for each reason; the JSON has all
@@ -58,7 +59,7 @@ def _report(report: Report) -> Iterator[str]:
 
 def _notes(report: Report) -> Iterator[str]:
     if report.source.truncated:
-        yield "The file is cut off: these are its complete kernels, others are lost."
+        yield "The file is cut off or damaged: these are its complete kernels, others are lost."
     missed = cut_off(report)
     if missed:
         yield escaped(missed)
@@ -125,15 +126,16 @@ def _kernel(kernel: KernelReport) -> Iterator[str]:
 
 
 def _finding(finding: Finding) -> Iterator[str]:
-    estimate = (
-        f"; fixing it: {gain(finding.estimated_speedup)}" if finding.estimated_speedup else ""
-    )
-    yield f"- **{finding.rule}** ({finding.severity}{estimate}): {escaped(finding.headline)}"
+    expected = prospect(finding)
+    estimate = f"; {expected}" if expected else ""
+    yield f"- **{finding.rule}** ({standing(finding)}{estimate}): {escaped(finding.headline)}"
     yield f"  - {escaped(finding.detail)}"
     for item in finding.evidence:
-        yield f"  - `{item.metric}`: {quantity(item.value, item.unit)}"
+        limit = threshold(item)
+        compared = f" (threshold: {limit})" if limit else ""
+        yield f"  - `{item.metric}`: {quantity(item.value, item.unit)}{compared}"
     for place in finding.source[:3]:
         if name := named(place, path=True):
-            yield f"  - at {escaped(name)}, {share(place.share)} of the total"
+            yield f"  - at {escaped(name)}, {part(place)}"
     for advice in finding.advice:
         yield f"  - Fix: {escaped(advice)}"

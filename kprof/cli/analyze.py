@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from kprof import presence
+from kprof import presence, units
 from kprof.analysis import Analysis
 from kprof.cli import delivery, options, threshold
 from kprof.cli.delivery import Destination
@@ -130,10 +130,9 @@ def _analyzed(
 
 def _warn(report: Report, *, quiet: bool) -> None:
     if report.source.truncated and not quiet:
-        kernels = len(report.kernels)
+        complete = units.count(len(report.kernels), "complete kernel")
         click.echo(
-            f"Warning: {report.source.path} is cut off: only its {kernels} complete kernels "
-            "were read",
+            f"Warning: {report.source.path} is cut off or damaged: all that was read is {complete}",
             err=True,
         )
 

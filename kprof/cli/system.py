@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from types import FrameType
 
 from kprof.cli import streams
@@ -41,6 +42,14 @@ def _end(signum: int, _frame: FrameType | None) -> None:
     sys.exit(128 + signum)
 
 
+def _has_folder() -> bool:
+    try:
+        Path.cwd()
+    except OSError:
+        return False
+    return True
+
+
 def refused(error: OSError) -> KprofError:
     """Turn what the system refused, and nobody closer to it expected, into a message."""
     reason = error.strerror or str(error)
@@ -56,6 +65,8 @@ def refused(error: OSError) -> KprofError:
             "there is no temporary directory to work in",
             hint="set TMPDIR to a folder that can be written",
         )
+    if not _has_folder():
+        return KprofError("the current folder is gone", hint="change to one that exists")
     place = f"{error.filename}: " if error.filename is not None else ""
     return KprofError(
         f"{place}{reason}", hint="the system refused this; check the place and its rights"

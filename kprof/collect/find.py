@@ -143,12 +143,19 @@ def _explicit(name: str, environ: Mapping[str, str]) -> Ncu:
             )
         on_path = shutil.which(name, path=environ.get("PATH"))
         if on_path is None:
-            raise NcuNotFound(f"--ncu {name} does not exist", hint="name the ncu program itself")
+            raise NcuNotFound(_nowhere(name), hint="name the ncu program itself")
         path = Path(on_path)
     answer = _probe(path)
     if isinstance(answer, Ncu):
         return answer
     raise NcuNotFound(f"--ncu {name} {answer}", hint=INSTALL_HINT)
+
+
+def _nowhere(name: str) -> str:
+    if not name:
+        return "--ncu names nothing"
+    inside = "is a folder without ncu" if presence.is_dir(Path(name)) else "does not exist"
+    return f"--ncu {name} {inside}"
 
 
 def _probe(path: Path) -> Ncu | str:

@@ -59,6 +59,7 @@ def test_characters_the_terminal_has_not_are_replaced() -> None:
         ("ulimit -n 6; $K analyze $R", "ulimit -n"),
         ("$K analyze $R -o $(printf %300s | tr ' ' x).json", "-o"),
         ("$K analyze $(printf %300s | tr ' ' x)", "check"),
+        ("d=$(mktemp -d); cd $d; rmdir $d; $K analyze $R -o a.json", "the current folder is gone"),
     ],
 )
 def test_limits_of_the_machine_are_messages(line: str, hint: str) -> None:
@@ -66,6 +67,11 @@ def test_limits_of_the_machine_are_messages(line: str, hint: str) -> None:
     assert "Traceback" not in done.stderr
     assert hint in done.stderr
     assert done.returncode == 2
+
+
+def test_a_lower_limit_of_memory_than_the_readers_own_stays() -> None:
+    done = shell("ulimit -v 3000000; $K analyze $R")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 @pytest.fixture

@@ -93,3 +93,17 @@ def test_the_start_is_light(code: str) -> None:
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
     assert done.stderr.strip() == "[]"
+
+
+def test_ctrl_c_while_the_command_is_loaded_shows_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from kprof import __main__ as entry
+
+    def interrupted(_: str) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("importlib.import_module", interrupted)
+    with pytest.raises(SystemExit) as ended:
+        entry.run()
+    assert ended.value.code == 130

@@ -99,8 +99,14 @@ def test_explicit_wins_and_is_not_replaced(tmp_path: Path) -> None:
     assert find.find(str(mine), environ=environ, root=tmp_path).version == "2024.1.0.0"
     assert find.find(str(mine.parent), environ=environ, root=tmp_path).path == mine
     assert find.find("ncu", environ=environ, root=tmp_path).path == tmp_path / "bin/ncu"
-    with pytest.raises(NcuNotFound, match="does not exist"):
-        find.find(str(tmp_path / "absent"), environ=environ, root=tmp_path)
+    (tmp_path / "empty").mkdir()
+    for name, said in (
+        (str(tmp_path / "absent"), "absent does not exist"),
+        (str(tmp_path / "empty"), "empty is a folder without ncu"),
+        ("", "--ncu names nothing"),
+    ):
+        with pytest.raises(NcuNotFound, match=said):
+            find.find(name, environ=environ, root=tmp_path)
 
 
 def test_a_file_that_is_no_program(tmp_path: Path) -> None:

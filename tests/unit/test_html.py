@@ -163,7 +163,7 @@ def test_the_header_says_how_it_was_collected(page: Page) -> None:
 def test_doubts_stand_before_everything_else() -> None:
     text = Page(render(BARE)).visible
     top = text[: text.index("Where the GPU time goes")]
-    assert "This report is cut off." in top
+    assert "This report is cut off or damaged." in top
     assert "exit status 139" in top
     assert "This is the recorded demo, replayed" in top
     assert "unknown number of passes" in top
