@@ -22,6 +22,7 @@ BEHIND = ("long_scoreboard", "short_scoreboard", "mio_throttle")
 # A 32-byte sector holds 8 words: more updates than that in one sector hit the same words.
 WORDS_PER_SECTOR = 8.0
 L2 = frozenset({"l2"})
+RETURNING = ("ATOM", "ATOMG")
 
 
 @rule(requires=[*m.COVERAGE, m.GLOBAL_ATOMICS, m.LONG_SCOREBOARD, m.SM_CLOCK, m.DURATION])
@@ -94,12 +95,21 @@ def atomic_contention(kernel: Kernel) -> Finding | None:
         ),
         refuted_by=f"a unit at {BUSY_PCT:.0f} % or more, or no change in time when each block combines its updates first",
         source=found,
-        advice=(
-            "Combine in the block first: warp shuffles or cub::BlockReduce, then one atomic per block.",
-            "Keep a copy of the counters per block or warp in shared memory and add it to global memory once.",
-            "Do not use the value an atomic returns unless it is needed: RED does not wait for the answer, ATOM does.",
-        ),
+        advice=(*_COMBINE, _NO_ANSWER) if _returns(kernel) else _COMBINE,
     )  # fmt: skip
+
+
+_COMBINE = (
+    "Combine in the block first: warp shuffles or cub::BlockReduce, then one atomic per block.",
+    "Keep a copy of the counters per block or warp in shared memory and add it to global memory once.",
+)
+_NO_ANSWER = "Do not use the value an atomic returns unless it is needed: RED does not wait for the answer, ATOM does."
+
+
+def _returns(kernel: Kernel) -> bool:
+    """Say whether atomics that return a value were executed; without the opcode mix, they may be."""
+    mix = kernel.opcodes
+    return not mix or any(mix.get(opcode) for opcode in RETURNING)
 
 
 def _per_cycle(kernel: Kernel) -> float | None:

@@ -7,6 +7,7 @@ from kprof import metrics as m
 from kprof.attribution import executed
 from kprof.evidence import busy, derived, measured
 from kprof.limiter import BUSY_PCT, limiter
+from kprof.metrics import accesses
 from kprof.model import Evidence, Finding, Kernel, Speedup
 from kprof.rule import rule
 
@@ -74,10 +75,16 @@ def issue_bound(kernel: Kernel) -> Finding | None:
         advice=(
             "Give each thread several outputs, so that address and loop arithmetic is shared between them.",
             "Where neighbouring threads load the same data (stencils, convolutions), tile it in shared memory or registers: fewer loads, fewer addresses.",
-            "Use wide loads and stores (float4) and packed math (half2): fewer instructions per value.",
+            _PACKED if accesses.loads_are_wide(kernel.opcodes_full) else _WIDE,
             "Use 32-bit indices, hoist index arithmetic out of loops, replace / and % by constants the compiler knows.",
         ),
     )
+
+
+_WIDE = "Use wide loads and stores (float4) and packed math (half2): fewer instructions per value."
+_PACKED = (
+    "Use packed math (half2) where half precision is enough: the loads are 128 bits wide already."
+)
 
 
 def overhead(kernel: Kernel) -> dict[str, float]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from kprof import estimate
+from kprof import estimate, filling
 from kprof import metrics as m
 from kprof.attribution import traffic
 from kprof.evidence import busy, measured
 from kprof.limiter import BUSY_PCT, limiter, shared_memory_share
+from kprof.metrics import accesses
 from kprof.model import Finding, Kernel, Limiter
 from kprof.rule import rule
 
@@ -26,7 +27,8 @@ def l1_bandwidth_bound(kernel: Kernel) -> Finding | None:
     ## How to fix it
 
     Load each value once: keep it in a register, or tile it in shared memory. Load wider:
-    one 128-bit load replaces four 32-bit ones at the front end. Hoist loads out of loops.
+    one 128-bit load replaces four 32-bit ones at the front end. Hoist loads out of loops. Below 80 %
+    the stage idles part of the time: the estimate is for filling it, fewer loads help beyond that.
 
     ```cuda
     float4 v = reinterpret_cast<const float4*>(row)[i];  // 1 instruction, 4 values
@@ -40,7 +42,7 @@ def l1_bandwidth_bound(kernel: Kernel) -> Finding | None:
 
     ## References
 
-    60 %: NVIDIA rule SOLBottleneck (ncu 2025.3).
+    60 and 80 %: NVIDIA rule SOLBottleneck (ncu 2025.3).
     """
     top = limiter(kernel)
     if top is None or top.resource != "l1" or top.pct < BUSY_PCT:
@@ -52,7 +54,7 @@ def l1_bandwidth_bound(kernel: Kernel) -> Finding | None:
         severity=estimate.severity(speedup),
         confidence="high" if certain else "low",
         headline=_headline(top, certain=certain),
-        detail=_CERTAIN if certain else _UNCERTAIN,
+        detail=_detail(top, certain=certain),
         estimated_speedup=speedup,
         resource="l1",
         evidence=(
@@ -63,7 +65,11 @@ def l1_bandwidth_bound(kernel: Kernel) -> Finding | None:
         ),
         refuted_by="no change in time when half the loads are replaced by register reuse",
         source=traffic(kernel),
-        advice=_ADVICE if certain else (_PROFILE_AGAIN, *_ADVICE),
+        advice=(
+            *(() if certain else (_PROFILE_AGAIN,)),
+            *filling.advice(kernel, top),
+            *_advice(kernel),
+        ),
     )
 
 
@@ -75,11 +81,23 @@ _UNCERTAIN = (
     "Shared memory and the L1 cache share this stage, the kernel uses shared memory, and this "
     "report does not say which of the two fills it: bank conflicts look the same."
 )
+
+
+def _detail(top: Limiter, *, certain: bool) -> str:
+    what = _CERTAIN if certain else _UNCERTAIN
+    return what if filling.at_the_roof(top) else f"{what} {filling.unfilled(top, 'this stage')}"
+
+
 _PROFILE_AGAIN = "Profile with `kprof profile --depth standard`: it tells shared memory, its bank conflicts and global loads apart."
-_ADVICE = (
-    "Read each value once: keep it in registers across iterations or stage a tile in shared memory.",
-    "Use wider loads (float2, float4): fewer instructions for the same bytes.",
+_ONCE = (
+    "Read each value once: keep it in registers across iterations or stage a tile in shared memory."
 )
+_OUTPUTS = "Let each thread make several outputs from what it loads: the loads are 128 bits wide already, only fewer help."
+_WIDER = "Use wider loads (float2, float4): fewer instructions for the same bytes."
+
+
+def _advice(kernel: Kernel) -> tuple[str, ...]:
+    return _ONCE, _OUTPUTS if accesses.loads_are_wide(kernel.opcodes_full) else _WIDER
 
 
 def may_be_shared_memory(kernel: Kernel) -> bool:

@@ -8,6 +8,8 @@ from kprof import estimate
 from kprof import metrics as m
 from kprof.evidence import OWN, derived, measured, places
 from kprof.limiter import BUSY_PCT, is_too_small, limiter
+from kprof.metrics import accesses
+from kprof.metrics.opcodes import is_global_atomic
 from kprof.model import Finding, Instruction, Kernel, Resource
 from kprof.rule import rule
 
@@ -18,6 +20,7 @@ UNEVEN = 1.5
 LEAST_S = 20e-6
 SECTORS = m.GLOBAL_SECTORS.ways[0].metrics[0]
 MEMORY = frozenset({"l2", "dram"})
+STORES = frozenset({"ST", "STG"})
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,7 @@ def partition_camping(kernel: Kernel) -> Finding | None:
     Give the SMs different addresses at the same time: several copies of what everybody reads,
     spread over memory; a copy in shared memory or L1 (no `__ldcg` or `volatile` for data that does
     not change); a different starting point per block; a leading dimension that is no power of two.
+    Where everybody updates or writes: combine within the block first, then into copies of its own.
 
     ```cuda
     const float* mine = table + (blockIdx.x % COPIES) * SPREAD;   // instead of one table for all
@@ -93,12 +97,44 @@ def partition_camping(kernel: Kernel) -> Finding | None:
         ),
         refuted_by="no change in time when blocks start at different places or use copies of their own",
         source=places(kernel, _sectors),
-        advice=(
-            "Spread what everybody reads: several copies, chosen by block, or a copy in shared memory.",
-            "Let blocks start at different offsets and wrap around, so that they are not at the same address together.",
-            "Pad power-of-two leading dimensions by 128 bytes or more.",
-        ),
+        advice=_advice(kernel),
     )  # fmt: skip
+
+
+def _advice(kernel: Kernel) -> tuple[str, ...]:
+    """Return what spreads the accesses that carry most of the sectors: reads, updates or stores."""
+    sectors = dict.fromkeys(ADVICE, 0.0)
+    for row in kernel.instructions:
+        sectors[_kind(row)] += _sectors(row)
+    return ADVICE[max(sectors, key=lambda kind: sectors[kind])]
+
+
+def _kind(row: Instruction) -> str:
+    opcode = accesses.operation(accesses.mnemonic(row.sass))
+    if is_global_atomic(opcode):
+        return "updates"
+    return "stores" if opcode in STORES else "reads"
+
+
+_APART = "Pad power-of-two leading dimensions by 128 bytes or more."
+_OFFSETS = "Let blocks start at different offsets and wrap around, so that they are not at the same address together."
+# The first one where nothing is known of the instructions.
+ADVICE = {
+    "reads": (
+        "Spread what everybody reads: several copies, chosen by block, or a copy in shared memory.",
+        _OFFSETS,
+        _APART,
+    ),
+    "updates": (
+        "Combine updates before they leave the SM: warp shuffles, or counters in shared memory that each block adds once.",
+        "Spread what everybody updates: several copies of the counters, chosen by block and 128 bytes or more apart, added up at the end.",
+    ),
+    "stores": (
+        "Spread what everybody writes: a place of its own per block, combined at the end.",
+        _OFFSETS,
+        _APART,
+    ),
+}
 
 
 def _hottest(kernel: Kernel) -> Hot | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from kprof import estimate
+from kprof import estimate, filling
 from kprof import metrics as m
 from kprof.attribution import shared_traffic
 from kprof.evidence import busy, derived, measured
 from kprof.limiter import BUSY_PCT, limiter, shared_memory_share
+from kprof.metrics import accesses
 from kprof.model import Finding, Kernel, Limiter
 from kprof.rule import rule
 
@@ -29,7 +30,8 @@ def shared_memory_bandwidth_bound(kernel: Kernel) -> Finding | None:
 
     Register tiling: each thread computes a small block of outputs and reads each operand once for
     several of them. Wider accesses (`float4`) cost the same wavefronts but fewer instructions.
-    Warp shuffles or tensor cores take operands from registers.
+    Warp shuffles or tensor cores take operands from registers. Below 80 % the stage idles part of the
+    time: the estimate is for filling it, fewer wavefronts help beyond that.
 
     ## Known problems
 
@@ -38,7 +40,7 @@ def shared_memory_bandwidth_bound(kernel: Kernel) -> Finding | None:
 
     ## References
 
-    60 %: NVIDIA rule SOLBottleneck; 10 %: NVIDIA rule SharedMemoryConflicts (ncu 2025.3).
+    60 and 80 %: NVIDIA rule SOLBottleneck; 10 %: NVIDIA rule SharedMemoryConflicts (ncu 2025.3).
     """
     top = limiter(kernel)
     if top is None or top.resource != "shared" or top.pct < BUSY_PCT:
@@ -54,7 +56,7 @@ def shared_memory_bandwidth_bound(kernel: Kernel) -> Finding | None:
         severity=estimate.severity(speedup),
         confidence="high",
         headline=f"Shared memory is the limit: {_part(top)} is {top.pct:.0f} % busy without bank conflicts",
-        detail="The kernel reads and writes shared memory as fast as it goes.",
+        detail=_AT_ROOF if filling.at_the_roof(top) else filling.unfilled(top, _part(top)),
         estimated_speedup=speedup,
         resource="shared",
         evidence=(
@@ -66,10 +68,16 @@ def shared_memory_bandwidth_bound(kernel: Kernel) -> Finding | None:
         refuted_by="no change in time when each shared-memory value is used twice per read",
         source=shared_traffic(kernel),
         advice=(
+            *filling.advice(kernel, top),
             "Tile in registers: let each thread compute several outputs per shared-memory read.",
-            "Read wider (float4) and exchange values with warp shuffles instead of shared memory.",
+            _SHUFFLES if accesses.loads_are_wide(kernel.opcodes_full, shared=True) else _WIDER,
         ),
     )
+
+
+_AT_ROOF = "The kernel reads and writes shared memory as fast as it goes."
+_SHUFFLES = "Exchange values with warp shuffles instead of shared memory: the reads are 128 bits wide already."
+_WIDER = "Read wider (float4) and exchange values with warp shuffles instead of shared memory."
 
 
 def _part(top: Limiter) -> str:

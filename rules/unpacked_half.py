@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 from kprof import estimate
 from kprof import instruction_mix as mix
 from kprof import metrics as m
@@ -11,18 +9,11 @@ from kprof.evidence import OWN, busy, derived, measured, places, where
 from kprof.limiter import BUSY_PCT, HALF_OPCODES, limiter
 from kprof.model import Finding, Kernel, Speedup
 from kprof.rule import rule
+from kprof.sass.halves import SCALAR, scalar_share
 
-SCALAR = 0.5  # of the half instructions. kprof's own, unsourced.
 HALVES = (
     0.25  # of all executed threads' instructions; else they are a detail. kprof's own, unsourced.
 )
-_HALF = re.compile(r"^(?:@!?U?P\w+ )?(HFMA2|HADD2|HMUL2)[.\w]* R\w+, (.*)$")
-_REGISTER = re.compile(r"R\d+\S*")
-_ONE = re.compile(r"\.H([01])_H\1")
-_LOADS = ("LDG", "LDS", "LD.")
-_NARROW = re.compile(r"\.[US]16\b")
-
-
 HALF = 0.5  # of the instructions are saved
 HOPPER = 9.0  # major compute capability
 IDLE_PCT = 5.0  # no work for the tensor pipe below. kprof's own, unsourced.
@@ -116,30 +107,3 @@ def _matters(kernel: Kernel, resource: str) -> bool:
     counts = [quantity.read(kernel.metrics) or 0.0 for quantity in m.FP16_INSTRUCTIONS]
     total = sum(kernel.thread_opcodes.values())
     return resource == "issue" and bool(total) and sum(counts) >= HALVES * total
-
-
-def scalar_share(kernel: Kernel) -> tuple[float | None, bool]:
-    """Return the share (0..1) of half instructions on one value, and whether their text says so.
-
-    Without text: the share of loads that are 16 bits wide. None where neither is known.
-    """
-    texts = [row.sass for row in (kernel.code or kernel.instructions)]
-    known = [one for text in texts if (one := is_scalar(text)) is not None]
-    if known:
-        return sum(known) / len(known), True
-    loads = {name: n for name, n in kernel.opcodes_full.items() if name.startswith(_LOADS)}
-    total = sum(loads.values())
-    narrow = sum(n for name, n in loads.items() if _NARROW.search(name))
-    return (narrow / total, False) if total else (None, False)
-
-
-def is_scalar(sass: str) -> bool | None:
-    """Say whether a half instruction works on one value, None for other instructions.
-
-    ``HFMA2 R0, R2.H0_H0, R3.H0_H0, R4.H1_H1`` does; ``HFMA2 R5, -RZ, RZ, 0, 0`` is a constant.
-    """
-    match = _HALF.match(sass)
-    if match is None or sass.split()[0].startswith("HADD2.F32"):
-        return None
-    sources = _REGISTER.findall(match[2])
-    return all(_ONE.search(source) for source in sources) if sources else None

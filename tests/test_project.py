@@ -39,7 +39,7 @@ LAYERS: tuple[frozenset[str], ...] = (
          "samples", "sharedmem", "source_text", "source_view", "stall_tree", "stalls", "tensor"}
     ),
     frozenset(
-        {"audit", "bench", "diagnosis", "estimate", "occupancy_rule", "ordering", "quality", "stall_rule",
+        {"audit", "bench", "diagnosis", "estimate", "filling", "occupancy_rule", "ordering", "quality", "stall_rule",
          "suspects", "whole"}
     ),
     frozenset(

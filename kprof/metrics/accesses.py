@@ -14,6 +14,7 @@ from kprof.quantity import Quantity, Way
 WARP_OPCODES = "sass__inst_executed_per_opcode_with_modifier_all"
 WIDEST_BYTES = 16
 _LOADS = frozenset({"LD", "LDG"})
+_SHARED_LOADS = frozenset({"LDS"})
 WORD_BYTES = 4  # what one lane accesses without a width modifier
 _WIDTHS = {"U8": 1, "S8": 1, "8": 1, "U16": 2, "S16": 2, "16": 2, "64": 8, "128": 16, "256": 32}
 _GLOBAL = frozenset({"LDG", "STG"})
@@ -102,12 +103,14 @@ SHARED_STORES = _executed("shared_store", "stores to shared memory")
 ASYNC_COPIES = _executed("async_copy", "asynchronous copies to shared memory")
 
 
-def loads_are_wide(executed: Mapping[str, float]) -> bool:
-    """Say whether most global loads are as wide as they can be: 128 bits per lane.
+def loads_are_wide(executed: Mapping[str, float], *, shared: bool = False) -> bool:
+    """Say whether most loads are as wide as they can be: 128 bits per lane.
 
     Args:
         executed: warp instructions by opcode with modifiers.
+        shared: of shared memory instead of global.
     """
-    loads = {name: times for name, times in executed.items() if operation(name) in _LOADS}
+    kinds = _SHARED_LOADS if shared else _LOADS
+    loads = {name: times for name, times in executed.items() if operation(name) in kinds}
     wide = sum(times for name, times in loads.items() if width(name) >= WIDEST_BYTES)
     return 2.0 * wide > sum(loads.values())

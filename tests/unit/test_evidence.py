@@ -50,7 +50,8 @@ def test_bytes_out_of_cycles_do_not_go_by_the_name_of_the_cycles(
     counter: str, quantity: Quantity, shown: tuple[str, float]
 ) -> None:
     (found,) = measured(kernel(metrics={counter: 10.0}, duration_s=None), quantity)
-    assert (found.metric, found.value) == (shown[0], pytest.approx(shown[1]))
+    assert found.metric == shown[0]
+    assert found.value == pytest.approx(shown[1])
 
 
 def test_a_derived_value_keeps_its_threshold() -> None:
