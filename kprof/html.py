@@ -10,13 +10,13 @@ from typing import Any
 from jinja2 import Environment
 from markupsafe import Markup
 
-from kprof import page, source_page, templating, units, words
+from kprof import finding_text, page, source_page, templating, units, words
 from kprof.collection_text import REPLAYS, timed_first
 from kprof.curve_sketch import curve_sketches
 from kprof.figures import plotly_script, roofline_figure, timed
 from kprof.model import KernelReport, Report, Roofline
 from kprof.names import printable, short
-from kprof.own_code import named
+from kprof.own_code import named, own
 from kprof.plane import LEVELS, Plane, planes
 from kprof.ranking import gpu_time
 from kprof.sketch import sketch
@@ -132,6 +132,9 @@ def _environment() -> Environment:
         launched,
         left_out,
         named,
+        own,
+        finding_text.threshold,
+        finding_text.whole,
         source_page.has_view,
         source_page.columns,
         source_page.top_rows,

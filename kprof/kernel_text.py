@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from kprof.doubts import doubts
+from kprof.finding_text import part, prospect, threshold
 from kprof.model import Evidence, Finding, KernelReport, Place
 from kprof.names import one_line, short
 from kprof.own_code import named
@@ -18,7 +19,7 @@ from kprof.producer import loads
 from kprof.ranking import Group
 from kprof.survey_text import timing
 from kprof.units import count, quantity, share
-from kprof.words import gain, standing, standstill, unexplained, verdict
+from kprof.words import standing, standstill, unexplained, verdict
 
 EVIDENCE = 3
 WAITED_FOR = 2  # loads that the first place waits for
@@ -40,7 +41,7 @@ def kernel_block(group: Group, width: int, verbose: int) -> Iterator[RenderableT
         yield _body(headline(finding))
         yield details(finding, verbose)
     if len(findings) < len(kernel.findings):
-        others = ", ".join(f"{item.rule} ({item.severity})" for item in kernel.findings[1:])
+        others = ", ".join(f"{item.rule} ({standing(item)})" for item in kernel.findings[1:])
         yield _body(Text(f"also: {others}", style="dim"))
     if not findings:
         yield _body(Text(unexplained(kernel)))
@@ -61,9 +62,8 @@ def headline(finding: Finding) -> Text:
         (f" {finding.rule}", "bold"),
         f": {one_line(finding.headline)}",
     )
-    if finding.estimated_speedup is not None:
-        text.append(f" (fixing it: {gain(finding.estimated_speedup)})")
-    return text
+    expected = prospect(finding)
+    return text.append(f" ({expected})") if expected else text
 
 
 def details(finding: Finding, verbose: int) -> RenderableType:
@@ -102,10 +102,11 @@ def _loads(finding: Finding, verbose: int) -> tuple[Place, ...]:
 
 def _evidence(item: Evidence) -> str:
     text = f"{item.metric} {quantity(item.value, item.unit)}"
-    if item.threshold is None:
+    limit = threshold(item)
+    if limit is None:
         return text
-    source = f" by {item.threshold_source}" if item.threshold_source else ""
-    return f"{text} (threshold {quantity(item.threshold, item.unit)}{source})"
+    source = f"; {item.threshold_source}" if item.threshold_source else ""
+    return f"{text} (threshold: {limit}{source})"
 
 
 def _place(place: Place) -> str:
@@ -113,9 +114,9 @@ def _place(place: Place) -> str:
     code = f"{place.sass} (+0x{place.pc:x})" if place.sass and place.pc is not None else place.sass
     if where and code and place.instructions > 1 and place.instruction_share is not None:
         most = f"{code} alone {share(place.instruction_share)}"
-        return f"{where}, {share(place.share)} of the total ({place.instructions} instructions; {most})"
+        return f"{where}, {part(place)} ({place.instructions} instructions; {most})"
     parts = [part for part in (where, code) if part]
-    return f"{' '.join(parts) or 'place unknown'}, {share(place.share)} of the total"
+    return f"{' '.join(parts) or 'place unknown'}, {part(place)}"
 
 
 def not_evaluated(kernels: Sequence[KernelReport]) -> Iterator[str]:

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from kprof.evidence import samples_of
 from kprof.model import Code, Instruction, Kernel, Place, Wait
 from kprof.model.finding import Trail
 from kprof.own_code import named
@@ -127,17 +128,18 @@ def loads(found: Iterable[Wait]) -> tuple[Place, ...]:
 
 
 def told(found: Sequence[Wait]) -> str:
-    """Say in a headline who waits where for what: ``; warps wait at a.cu:9 for the load at a.cu:7``.
+    """Say in a headline who waits where for what: ``; most wait at a.cu:9 for the load at a.cu:7``.
 
     Named is the load that is waited for most, and where most of that happens; one place where both
-    are the same, and nothing without line information.
+    are the same, and nothing without line information. It is a clause of its own: what stands
+    before it in a headline is of the whole kernel, not of that line.
     """
     wait, load = _foremost(found)
     if wait is None or _position(wait.waiter) is None:
         return ""
     waiter, producer = _position(wait.waiter), _position(load) if load else None
     if load is None or producer is None or producer == waiter:
-        return f" at {waiter}"
+        return f"; most wait at {waiter}"
     return f"; most wait at {waiter} for the {_what(load)} at {producer}"
 
 
@@ -193,13 +195,13 @@ class _Function:
 
     def wait(self, row: Instruction, reason: str, share: float) -> Wait:
         """Return what an instruction with this share of the samples waits for."""
-        waiter = Place(row.file, row.line, row.sass or None, row.pc, share, row.chain)
+        waiter = _place(row, reason, share)
         start = self._at.get(row.pc)
         if start is None or not self._code[start].sass:
             return Wait(reason, waiter, complete=False)
         trace = _trace(self._flow, start, reason)
         weights = [(self._likelihood(load), self._code[load.at]) for load in trace.loads]
-        producers = _producers(weights, share)
+        producers = _producers(weights, reason, share)
         return Wait(
             reason=reason,
             waiter=waiter,
@@ -222,13 +224,20 @@ def _flow(code: tuple[Code, ...]) -> Flow:
     return Flow([(item.pc, item.sass) for item in code])
 
 
-def _producers(weights: Sequence[tuple[float, Code]], share: float) -> tuple[Place, ...]:
+def _place(row: Instruction | Code, reason: str, share: float) -> Place:
+    """Return an instruction's place with its share of the samples with the reason."""
+    return Place(
+        row.file, row.line, row.sass or None, row.pc, share, row.chain, share_of=samples_of(reason)
+    )
+
+
+def _producers(
+    weights: Sequence[tuple[float, Code]], reason: str, share: float
+) -> tuple[Place, ...]:
     ranked = sorted(weights, key=lambda item: (-item[0], item[1].pc))[:_MOST_PRODUCERS]
     total = sum(weight for weight, _ in ranked)
     return tuple(
-        Place(item.file, item.line, item.sass, item.pc, share * weight / total, item.chain)
-        for weight, item in ranked
-        if weight > 0.0
+        _place(item, reason, share * weight / total) for weight, item in ranked if weight > 0.0
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kprof import metrics as m
-from kprof.evidence import places
+from kprof.evidence import places, samples_of
 from kprof.model import Kernel, StallReason, StallTree
 from kprof.stalls import MIN_SAMPLES, amounts, samples_at
 
@@ -80,7 +80,7 @@ def _reasons(
             reason,
             amount,
             amount / total,
-            places(kernel, samples_at(kernel, reason))
+            places(kernel, samples_at(kernel, reason), of=samples_of(reason))
             if places_known and amount >= LEAST_SHARE * total
             else (),
         )

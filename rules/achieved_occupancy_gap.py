@@ -88,7 +88,7 @@ def achieved_occupancy_gap(kernel: Kernel) -> Finding | None:
         evidence=(
             *measured(kernel, m.ACHIEVED_OCCUPANCY),
             derived("empty places for warps, start of the launch left out", 100.0 * gap, "%",
-                    100.0 * GAP_SHARE, OWN),
+                    100.0 * GAP_SHARE, OWN, side="at least"),
             *measured(kernel, m.THEORETICAL_OCCUPANCY),
             *_life(lives),
         ),
@@ -131,4 +131,4 @@ _EVEN = "Use smaller blocks, or give all warps of a block the same amount of wor
 def _life(cycles: float | None) -> tuple[Evidence, ...]:
     if cycles is None:
         return ()
-    return (derived("lifetime of a block", cycles, "cycle", SHORT_CYCLES, OWN),)
+    return (derived("lifetime of a block", cycles, "cycle", SHORT_CYCLES, OWN, side="below"),)

@@ -85,7 +85,14 @@ def cluster_limited_occupancy(kernel: Kernel) -> Finding | None:
         evidence=(
             *measured(kernel, m.CLUSTER_SIZE),
             *measured(kernel, m.CLUSTERS_ACTIVE_MAX),
-            derived("blocks that clusters keep out", 100.0 * lost, "%", 100.0 * LOST, OWN),
+            derived(
+                "blocks that clusters keep out",
+                100.0 * lost,
+                "%",
+                100.0 * LOST,
+                OWN,
+                side="at least",
+            ),
             derived("blocks per SM without clusters", float(fit), "block"),
         ),
         refuted_by="no change in time with a smaller cluster, or more L2 traffic that costs what the SMs gain",

@@ -67,12 +67,18 @@ def fp64_usage(kernel: Kernel) -> Finding | None:
         estimated_speedup=speedup,
         resource="math",
         evidence=(
-            *measured(kernel, m.FP64_PCT, PIPE_PCT, "NVIDIA rule SOLFPRoofline, ncu 2025.3"),
+            *measured(
+                kernel,
+                m.FP64_PCT,
+                PIPE_PCT,
+                "NVIDIA rule SOLFPRoofline, ncu 2025.3",
+                side="at least",
+            ),
             derived("FP64 operations", work.fp64, "FLOP"),
             *(() if work.fp32 is None else (derived("FP32 operations", work.fp32, "FLOP"),)),
         ),
         refuted_by="results that need more than FP32's 24 bits of mantissa",
-        source=executed(kernel, ARITHMETIC["fp64"]),
+        source=executed(kernel, ARITHMETIC["fp64"], "FP64 instructions"),
         advice=(
             "First ask whether the results need FP64 at all; if they do, this is the price and nothing is wrong.",
             "Look for accidental doubles: literals without f (0.5), pow/exp/sqrt instead of powf/expf/sqrtf, double parameters. `nvcc -Xptxas -warn-double-usage` lists them.",

@@ -58,7 +58,13 @@ def grid_too_small(kernel: Kernel) -> Finding | None:
         estimated_speedup=speedup,
         resource="launch",
         evidence=(
-            *measured(kernel, m.GRID_BLOCKS, FEW_BLOCKS * sms, "80 % of this GPU's SMs, kprof"),
+            *measured(
+                kernel,
+                m.GRID_BLOCKS,
+                FEW_BLOCKS * sms,
+                "80 % of this GPU's SMs, kprof",
+                side="below",
+            ),
             *measured(kernel, m.WAVES),
             *((busy(top),) if top else ()),
         ),

@@ -10,7 +10,7 @@ from kprof.model import Finding, Kernel
 from kprof.rule import rule
 from kprof.units import si
 
-FORUM = "0.5 to 2 us, forums.developer.nvidia.com/t/360150"
+FORUM = "forums.developer.nvidia.com/t/360150"
 
 
 @rule(requires=[m.DURATION, *m.COVERAGE])
@@ -68,14 +68,8 @@ def launch_overhead_bound(kernel: Kernel) -> Finding | None:
         estimated_speedup=None,
         resource="launch",
         evidence=(
-            *measured(kernel, m.DURATION, LAUNCH_BOUND_S, OWN),
-            derived(
-                "start and end of a launch, at most",
-                estimate.LAUNCH_S[1],
-                "s",
-                estimate.LAUNCH_S[1],
-                FORUM,
-            ),
+            *measured(kernel, m.DURATION, LAUNCH_BOUND_S, OWN, side="below"),
+            derived(f"start and end of a launch, at most ({FORUM})", estimate.LAUNCH_S[1], "s"),
             *measured(kernel, m.GRID_BLOCKS),
             derived("busiest unit", top.pct, "%"),
         ),

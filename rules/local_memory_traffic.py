@@ -56,7 +56,7 @@ def local_memory_traffic(kernel: Kernel) -> Finding | None:
     speedup = estimate.gain(kernel, share * _cost(kernel), RELIEVES)
     if not estimate.is_worth_it(speedup):
         return None
-    found = places(kernel, _local, local)
+    found = places(kernel, _local, local, of="the local sectors touched")
     return Finding(
         rule="local-memory-traffic",
         severity=estimate.severity(speedup),
@@ -66,7 +66,9 @@ def local_memory_traffic(kernel: Kernel) -> Finding | None:
         estimated_speedup=speedup,
         resource="l1",
         evidence=(
-            derived("local share of sectors", 100.0 * share, "%", 100.0 * SHARE, OWN),
+            derived(
+                "local share of sectors", 100.0 * share, "%", 100.0 * SHARE, OWN, side="at least"
+            ),
             *measured(kernel, m.LOCAL_SECTORS),
             *measured(kernel, m.SPILL_INSTRUCTIONS),
             *measured(kernel, m.L1_HIT),

@@ -95,7 +95,7 @@ def narrow_global_access(kernel: Kernel) -> Finding | None:
     speedup = estimate.gain(kernel, saved, RELIEVES[kind])
     if saved < MATTERS or not estimate.is_worth_it(speedup):
         return None
-    shown = places(kernel, _weight(found))
+    shown = places(kernel, _weight(found), of="the executed narrow accesses")
     resource: Resource = "issue" if kind == "issue" else "l1"
     return Finding(
         rule="narrow-global-access",
@@ -110,7 +110,7 @@ def narrow_global_access(kernel: Kernel) -> Finding | None:
         evidence=(
             busy(top),
             derived("narrow share of global accesses", 100.0 * narrow / everything, "%",
-                    100.0 * NARROW_SHARE, "DrGPU, suggestions.py"),
+                    100.0 * NARROW_SHARE, "DrGPU, suggestions.py", side="at least"),
             *measured(kernel, m.GLOBAL_ACCESSES),
             *measured(kernel, m.LSU_ACCESSES),
             *measured(kernel, m.WARP_INSTRUCTIONS),

@@ -68,7 +68,7 @@ def partial_warps(kernel: Kernel) -> Finding | None:
         resource="launch",
         evidence=(
             *measured(kernel, m.BLOCK_THREADS),
-            derived("empty lanes", 100.0 * lost, "%", 100.0 * LOST_SHARE, OWN),
+            derived("empty lanes", 100.0 * lost, "%", 100.0 * LOST_SHARE, OWN, side="at least"),
             *measured(kernel, m.ISSUE_PCT),
         ),
         refuted_by="no change in time with blocks of a multiple of 32 threads and the same total work",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kprof import estimate
 from kprof import metrics as m
+from kprof.attribution import GLOBAL
 from kprof.evidence import OWN, derived, measured, places, where
 from kprof.limiter import BUSY_PCT, limiter
 from kprof.model import Finding, Instruction, Kernel
@@ -68,7 +69,7 @@ def remote_memory_traffic(kernel: Kernel) -> Finding | None:
         return None
     share = min(remote / misses, 1.0)
     speedup = estimate.gain(kernel, share * (1.0 - top.pct / 100.0), ())
-    found = loads(waits(kernel, LONG)) or places(kernel, _sectors)
+    found = loads(waits(kernel, LONG)) or places(kernel, _sectors, of=GLOBAL)
     return Finding(
         rule="remote-memory-traffic",
         severity=estimate.severity(speedup),
@@ -81,8 +82,8 @@ def remote_memory_traffic(kernel: Kernel) -> Finding | None:
         resource="dram",
         evidence=(
             derived("remote share of L2 misses", 100.0 * share, "%", 100.0 * REMOTE_SHARE,
-                    "NVIDIA rule MemoryApertureUsage, ncu 2025.3"),
-            derived("remote traffic", rate, "byte/s", LEAST_BYTES_PER_S, OWN),
+                    "NVIDIA rule MemoryApertureUsage, ncu 2025.3", side="at least"),
+            derived("remote traffic", rate, "byte/s", LEAST_BYTES_PER_S, OWN, side="at least"),
             *measured(kernel, m.SYSMEM_MISSES),
             *measured(kernel, m.PEER_MISSES),
             *measured(kernel, m.DRAM_PCT),

@@ -81,7 +81,11 @@ def shared_atomic_contention(kernel: Kernel) -> Finding | None:
     speedup = estimate.gain(kernel, (1.0 - 1.0 / turns) * cost, relieves)
     if not estimate.is_worth_it(speedup):
         return None
-    found = places(kernel, lambda row: row.values.get(EXECUTED, 0.0) if row in rows else 0.0)
+    found = places(
+        kernel,
+        lambda row: row.values.get(EXECUTED, 0.0) if row in rows else 0.0,
+        of="the executed shared atomics",
+    )
     return Finding(
         rule="shared-atomic-contention",
         severity=estimate.severity(speedup),
@@ -91,10 +95,10 @@ def shared_atomic_contention(kernel: Kernel) -> Finding | None:
         estimated_speedup=speedup,
         resource="shared",
         evidence=(
-            derived("turns per atomic instruction", turns, "", TURNS, OWN),
+            derived("turns per atomic instruction", turns, "", TURNS, OWN, side="at least"),
             *measured(kernel, m.SHARED_ATOMICS),
-            *measured(kernel, m.L1_DATA_PCT, DATA_STAGE_PCT, OWN),
-            derived("short-scoreboard and MIO stalls", 100.0 * waiting, "%", 100.0 * STALL_SHARE, OWN),
+            *measured(kernel, m.L1_DATA_PCT, DATA_STAGE_PCT, OWN, side="at least"),
+            derived("short-scoreboard and MIO stalls", 100.0 * waiting, "%", 100.0 * STALL_SHARE, OWN, side="at least"),
             *measured(kernel, m.SHARED_WAVEFRONTS_HARDWARE),
         ),
         refuted_by="no change in time when every lane updates a word of its own",
@@ -183,9 +187,10 @@ def _waiting(kernel: Kernel) -> float:
 
 
 def _detail(rows: list[Instruction]) -> str:
-    if any(_retries(row) for row in rows):
+    swap = next((accesses.mnemonic(row.sass) for row in rows if _retries(row)), None)
+    if swap is not None:
         return (
-            "There is no such instruction in hardware: a loop reads, computes and swaps until nobody "
-            "else was faster."
+            f"Each update is a loop around {swap}: where the hardware has no atomic instruction for it (adding "
+            "floats, say), the compiler reads, computes and swaps until nobody else was faster."
         )
     return "The hardware updates one word at a time."

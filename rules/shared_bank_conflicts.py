@@ -69,7 +69,7 @@ def shared_bank_conflicts(kernel: Kernel) -> Finding | None:
     waiting = _waiting(kernel)
     matters = data_stage >= DATA_STAGE_PCT or waiting >= STALL_SHARE
     rows = sharedmem.accesses(kernel)
-    found = places(kernel, sharedmem.excess, wavefronts - ideal)
+    found = places(kernel, sharedmem.excess, wavefronts - ideal, of="the excess wavefronts")
     speedup = estimate.gain(
         kernel, excess * _share_of_stage(kernel) * estimate.pressure(kernel, STAGE), STAGE
     )
@@ -86,11 +86,11 @@ def shared_bank_conflicts(kernel: Kernel) -> Finding | None:
         resource="shared",
         evidence=(
             derived("excess wavefronts", 100.0 * excess, "%", 100.0 * EXCESS_SHARE,
-                    "NVIDIA rule SharedMemoryConflicts, ncu 2025.3"),
+                    "NVIDIA rule SharedMemoryConflicts, ncu 2025.3", side="at least"),
             *measured(kernel, m.SHARED_WAVEFRONTS),
             *measured(kernel, m.SHARED_WAVEFRONTS_IDEAL),
-            *measured(kernel, m.L1_DATA_PCT, DATA_STAGE_PCT, OWN),
-            derived("short-scoreboard and MIO stalls", 100.0 * waiting, "%", 100.0 * STALL_SHARE, OWN),
+            *measured(kernel, m.L1_DATA_PCT, DATA_STAGE_PCT, OWN, side="at least"),
+            derived("short-scoreboard and MIO stalls", 100.0 * waiting, "%", 100.0 * STALL_SHARE, OWN, side="at least"),
         ),
         refuted_by="an idle data stage and no short-scoreboard or MIO-throttle stalls, or no change in "
         "time with a padded tile",

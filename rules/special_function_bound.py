@@ -5,7 +5,8 @@ from __future__ import annotations
 from kprof import estimate
 from kprof import instruction_mix as mix
 from kprof import metrics as m
-from kprof.evidence import derived, measured, places, where
+from kprof.attribution import executed
+from kprof.evidence import derived, measured, where
 from kprof.limiter import BUSY_PCT
 from kprof.model import Evidence, Finding, Kernel
 from kprof.rule import rule
@@ -70,7 +71,9 @@ def special_function_bound(kernel: Kernel) -> Finding | None:
     functions = mix.parts(kernel, GROUPS)
     speedup = estimate.gain(kernel, AVOIDABLE, {"xu"})
     first = next(iter(functions), None)
-    found = places(kernel, mix.sampled_at(begin for group in GROUPS.values() for begin in group))
+    found = executed(
+        kernel, (begin for group in GROUPS.values() for begin in group), "special functions"
+    )
     return Finding(
         rule="special-function-bound",
         severity=estimate.severity(speedup),
@@ -82,7 +85,7 @@ def special_function_bound(kernel: Kernel) -> Finding | None:
         estimated_speedup=speedup,
         resource="math",
         evidence=(
-            *measured(kernel, m.XU_PCT, BUSY_PCT, NVIDIA_PIPE),
+            *measured(kernel, m.XU_PCT, BUSY_PCT, NVIDIA_PIPE, side="at least"),
             *measured(kernel, m.FMA_PCT),
             *_evidence(functions),
         ),

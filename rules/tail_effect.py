@@ -87,7 +87,14 @@ def tail_effect(kernel: Kernel) -> Finding | None:
         resource="launch",
         evidence=(
             *measured(kernel, m.WAVES),
-            derived("idle time of the average SM", 100.0 * idle, "%", 100.0 * balance.UNEVEN, OWN),
+            derived(
+                "idle time of the average SM",
+                100.0 * idle,
+                "%",
+                100.0 * balance.UNEVEN,
+                OWN,
+                side="at least",
+            ),
             derived("unfilled part of all waves", 100.0 * tail, "%"),
             *measured(kernel, m.GRID_BLOCKS),
         ),

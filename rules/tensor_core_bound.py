@@ -60,7 +60,7 @@ def tensor_core_bound(kernel: Kernel) -> Finding | None:
         resource="math",
         evidence=(busy(top), *_operations(kernel), *measured(kernel, m.DRAM_PCT)),
         refuted_by="another unit above the tensor pipe in the utilisation list",
-        source=executed(kernel, ARITHMETIC["tensor"]),
+        source=executed(kernel, ARITHMETIC["tensor"], "matrix instructions"),
         advice=_advice(faster, top.pct),
     )
 

@@ -128,9 +128,23 @@ def tensor_cores_unused(kernel: Kernel) -> Finding | None:
         resource="math",
         evidence=(
             busy(top),
-            *measured(kernel, m.TENSOR_PCT, IDLE_PCT, OWN),
-            derived("multiply-adds of all arithmetic", 100.0 * fused, "%", 100.0 * FUSED, OWN),
-            derived("tensor roof over the roof of the pipe in use", faster, "", WORTH, OWN),
+            *measured(kernel, m.TENSOR_PCT, IDLE_PCT, OWN, side="below"),
+            derived(
+                "multiply-adds of all arithmetic",
+                100.0 * fused,
+                "%",
+                100.0 * FUSED,
+                OWN,
+                side="at least",
+            ),
+            derived(
+                "tensor roof over the roof of the pipe in use",
+                faster,
+                "",
+                WORTH,
+                OWN,
+                side="at least",
+            ),
         ),
         refuted_by="results that need more mantissa than the tensor type has, or work that is no product "
         "of matrices",

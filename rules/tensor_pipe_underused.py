@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from kprof import estimate, tensor
 from kprof import metrics as m
-from kprof.evidence import OWN, derived, measured, places, where
+from kprof.attribution import not_at_padding
+from kprof.evidence import OWN, derived, measured, samples_of, where
 from kprof.limiter import BUSY_PCT, is_too_small, limiter, runs_matrix_instructions
 from kprof.model import Finding, Instruction, Kernel, Speedup
 from kprof.roofline import flops
@@ -81,7 +82,7 @@ def tensor_pipe_underused(kernel: Kernel) -> Finding | None:
         estimate.gain(kernel, 1.0 - busy_pct / estimate.GOOD_PCT, {"tensor"}),
         estimate.gain(kernel, 0.5 * (1.0 - busy_pct / BUSY_PCT), {"tensor"}),
     )
-    found = places(kernel, _samples(cause[0])) if cause else ()
+    found = not_at_padding(kernel, _samples(cause[0]), samples_of(cause[0])) if cause else ()
     return Finding(
         rule="tensor-pipe-underused",
         severity=estimate.severity(best),
@@ -97,10 +98,26 @@ def tensor_pipe_underused(kernel: Kernel) -> Finding | None:
         estimated_speedup=Speedup(low=min(worst.low, best.high), high=best.high),
         resource="math",
         evidence=(
-            *measured(kernel, m.TENSOR_PCT, UNDERUSED_PCT, OWN),
-            derived("operations in matrix instructions", 100.0 * mostly, "%", 100.0 * MOSTLY, OWN),
+            *measured(kernel, m.TENSOR_PCT, UNDERUSED_PCT, OWN, side="below"),
+            derived(
+                "operations in matrix instructions",
+                100.0 * mostly,
+                "%",
+                100.0 * MOSTLY,
+                OWN,
+                side="at least",
+            ),
             *(
-                (derived(f"stalled time: {cause[0]}", 100.0 * cause[1], "%", 100.0 * CAUSE, OWN),)
+                (
+                    derived(
+                        f"stalled time: {cause[0]}",
+                        100.0 * cause[1],
+                        "%",
+                        100.0 * CAUSE,
+                        OWN,
+                        side="at least",
+                    ),
+                )
                 if cause
                 else ()
             ),

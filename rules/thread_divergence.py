@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from itertools import pairwise
 
 from kprof import estimate
 from kprof import metrics as m
 from kprof.evidence import derived, measured, places, where
+from kprof.instruction_mix import mnemonic
 from kprof.limiter import limiter
-from kprof.model import Finding, Instruction, Kernel, Resource
+from kprof.model import Finding, Instruction, Kernel, Place, Resource
 from kprof.rule import rule
 from kprof.source_view import EXECUTED, every_instruction
 from kprof.source_view import THREADS as ACTIVE
@@ -56,13 +59,14 @@ def thread_divergence(kernel: Kernel) -> Finding | None:
     speedup = estimate.gain(kernel, lost * estimate.pressure(kernel, PIPES), PIPES)
     if not estimate.is_worth_it(speedup):
         return None
-    found = places(kernel, _idle, rows=every_instruction(kernel))
+    rows = every_instruction(kernel)
+    found = places(kernel, _idle, rows=rows, of="the thread slots left empty")
     return Finding(
         rule="thread-divergence",
         severity=estimate.severity(speedup),
         confidence="high" if pct >= 60.0 else "medium",
         headline=f"Warps diverge: {threads:.1f} of {WARP} threads are active per instruction"
-        f"{where(found)}",
+        f"{where(found)}{_after_branch(rows, found)}",
         detail=f"{100 * lost:.0f} % of the execution slots pass without a thread in them.",
         estimated_speedup=speedup,
         resource=_resource(top.resource if top else ""),
@@ -72,6 +76,7 @@ def thread_divergence(kernel: Kernel) -> Finding | None:
                 m.THREADS_PER_INSTRUCTION,
                 THREADS,
                 "NVIDIA rule ThreadDivergence, ncu 2025.3",
+                side="below",
             ),
             *measured(kernel, m.THREADS_PER_INSTRUCTION_ON),
             derived("busiest of issue and math pipes", pct, "%"),
@@ -90,6 +95,43 @@ def _idle(row: Instruction) -> float:
     """Return the thread slots that an instruction left empty."""
     ran, active = row.values.get(EXECUTED), row.values.get(ACTIVE)
     return 0.0 if ran is None or active is None else WARP * ran - active
+
+
+def _after_branch(rows: Sequence[Instruction], found: Sequence[Place]) -> str:
+    """Name the branch that leads to the first place, where it is on a line of its own.
+
+    It is the last one before that place behind which fewer threads go on.
+    """
+    at = next(
+        (
+            n
+            for n, row in enumerate(rows)
+            if found and (row.pc, row.sass) == (found[0].pc, found[0].sass)
+        ),
+        0,
+    )
+    before = [
+        branch
+        for branch, after in pairwise(rows[: at + 1])
+        if branch.function == rows[at].function
+        and _is_branch(branch)
+        and _active(after) < _active(branch)
+    ]
+    if not before:
+        return ""
+    last = before[-1]
+    name = where((Place(last.file, last.line, last.sass, last.pc, 0.0, last.chain),))
+    return "" if not name or name == where(found[:1]) else f", after the branch{name}"
+
+
+def _is_branch(row: Instruction) -> bool:
+    return row.sass.startswith("@") and mnemonic(row.sass).startswith("BR")
+
+
+def _active(row: Instruction) -> float:
+    """Return the active threads per execution."""
+    ran = row.values.get(EXECUTED)
+    return row.values.get(ACTIVE, 0.0) / ran if ran else WARP
 
 
 def _launched(kernel: Kernel, threads: float) -> bool:

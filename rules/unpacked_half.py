@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from kprof import estimate
-from kprof import instruction_mix as mix
 from kprof import metrics as m
-from kprof.evidence import OWN, busy, derived, measured, places, where
+from kprof.attribution import executed
+from kprof.evidence import OWN, busy, derived, measured, where
 from kprof.limiter import BUSY_PCT, HALF_OPCODES, limiter
 from kprof.model import Finding, Kernel, Speedup
 from kprof.rule import rule
@@ -64,7 +64,7 @@ def unpacked_half(kernel: Kernel) -> Finding | None:
     best, worst = (
         estimate.gain(kernel, saved * scalar, relieves) for saved in (_at_best(kernel), HALF)
     )
-    found = places(kernel, mix.sampled_at(HALF_OPCODES))
+    found = executed(kernel, HALF_OPCODES, "half instructions")
     return Finding(
         rule="unpacked-half",
         severity=estimate.severity(best),
@@ -77,7 +77,7 @@ def unpacked_half(kernel: Kernel) -> Finding | None:
         evidence=(
             busy(top),
             derived("half instructions on one value" if by_text else "loads of 16 bits", 100.0 * scalar,
-                    "%", 100.0 * SCALAR, OWN),
+                    "%", 100.0 * SCALAR, OWN, side="at least"),
             *(e for quantity in m.FP16_INSTRUCTIONS for e in measured(kernel, quantity)),
         ),
         refuted_by="operands without .H0_H0 or .H1_H1 in the SASS of the inner loop",

@@ -82,7 +82,14 @@ def workload_imbalance(kernel: Kernel) -> Finding | None:
         estimated_speedup=speedup,
         resource="launch",
         evidence=(
-            derived("idle time of the average SM", 100.0 * idle, "%", 100.0 * balance.UNEVEN, OWN),
+            derived(
+                "idle time of the average SM",
+                100.0 * idle,
+                "%",
+                100.0 * balance.UNEVEN,
+                OWN,
+                side="at least",
+            ),
             *measured(kernel, m.SM_CYCLES_ACTIVE_AVG),
             *measured(kernel, m.SM_CYCLES_ACTIVE_MAX),
             *measured(kernel, m.GRID_BLOCKS),

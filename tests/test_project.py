@@ -46,7 +46,7 @@ LAYERS: tuple[frozenset[str], ...] = (
         {"annotations", "bench_export", "bench_figures", "bench_html", "bench_text",
          "collection_text", "curve_sketch", "doctor_export", "doctor_html", "doctor_input",
          "doctor_matrix", "doctor_result", "doctor_text", "doctor_words", "doubts", "export",
-         "figures", "frame", "html", "kernel_text", "markdown", "markers", "page", "plane",
+         "figures", "finding_text", "frame", "html", "kernel_text", "markdown", "markers", "page", "plane",
          "ranking", "sketch", "source_page", "survey_text", "templating", "terminal", "text",
          "unplaced"}
     ),

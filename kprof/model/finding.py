@@ -7,6 +7,7 @@ from typing import Literal
 
 Severity = Literal["high", "medium", "low", "info"]
 Confidence = Literal["high", "medium", "low"]
+Side = Literal["at least", "below"]
 Resource = Literal["dram", "l2", "l1", "shared", "issue", "math", "latency", "launch", "occupancy"]
 
 
@@ -28,6 +29,8 @@ class Evidence:
         unit: e.g. ``%``, ``byte``, ``wavefront``; empty for a plain count or ratio.
         threshold: the limit the rule compared with, None for context.
         threshold_source: where that limit comes from; ``kprof`` for our own choice.
+        side: where the value has to lie to speak for the finding, ``at least`` or ``below`` the
+            threshold; None where the rule does not say.
     """
 
     metric: str
@@ -35,6 +38,7 @@ class Evidence:
     unit: str
     threshold: float | None = None
     threshold_source: str | None = None
+    side: Side | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +51,19 @@ class Spot:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A source line or SASS instruction and its share (0..1) of the kernel's total.
+    """A source line or SASS instruction and its share (0..1) of something in the kernel.
 
     Attributes:
         sass: the instruction, of several on the line the one with the largest part.
         pc: its offset in the function.
         share: of all instructions of the line together.
         instructions: how many of the line's instructions have a part in that.
-        instruction_share: the part (0..1 of the kernel's total) of the one that is named.
+        instruction_share: the part (0..1 of the same) of the one that is named.
         chain: of inlined code the lines it belongs to, from the innermost function to the kernel;
             ``file`` and ``line`` are one of them, the one the report counts it at. Empty for other
             code, and where the report does not hold the code's line table.
+        share_of: what the shares are of, in words to follow "of": ``executed instructions``. None
+            where the rule does not say.
     """
 
     file: str | None
@@ -68,6 +74,7 @@ class Place:
     chain: tuple[Spot, ...] = ()
     instructions: int = 1
     instruction_share: float | None = None
+    share_of: str | None = None
 
 
 # How a load was found for the instruction that waits: ``register`` writes a register it needs;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from kprof.model import Code, Kernel
 from tests.kernels import (
     DRAM,
     ELIGIBLE,
@@ -49,6 +50,22 @@ def threads(active: float) -> dict[str, float]:
     return {THREADS_RATIO: active}
 
 
+def _parting(second: str, active: float, line: int = 2) -> Kernel:
+    """Make a kernel whose third line has few threads; the second has a branch or not."""
+    sass = ("S2R R0, SR_TID.X", second, "MOV R4, R35", "FMUL R36, R35, 0.125")
+    lines = (1, line, line, 3)
+    return kernel(
+        {ISSUE: 80.0},
+        threads(16.0),
+        code=tuple(
+            Code(16 * n, text, "k.cu", at)
+            for n, (text, at) in enumerate(zip(sass, lines, strict=True))
+        ),
+        executed=(1.0, 1.0, 1.0, 90.0),
+        threads=(32.0, 32.0, active, 90.0 * 16.0),
+    )
+
+
 DIVERGENCE = (
     Case("thread-divergence", "half", kernel({ISSUE: 80.0}, threads(16.0)), "high", "16.0 of 32"),
     Case("thread-divergence", "23.99", kernel({ISSUE: 80.0}, threads(23.99))),
@@ -84,6 +101,33 @@ DIVERGENCE = (
         kernel({ISSUE: 80.0}, threads(16.0), launch=block_of(256)),
     ),
     Case("thread-divergence", "an elected thread", kernel({ISSUE: 1.0}, threads(3.0)), SILENT),
+    Case(
+        "thread-divergence",
+        "the branch is named beside its body",
+        _parting("@P0   BRA 0x40", active=16.0),
+        says="at k.cu:3, after the branch at k.cu:2",
+    ),
+    Case(
+        "thread-divergence",
+        "a branch that all threads take alike",
+        _parting("@P0   BRA 0x40", active=32.0),
+        says="at k.cu:3",
+        lacks="after the branch",
+    ),
+    Case(
+        "thread-divergence",
+        "fewer threads without a branch",
+        _parting("ISETP.NE.AND P0, PT, R7, RZ, PT", active=16.0),
+        says="at k.cu:3",
+        lacks="after the branch",
+    ),
+    Case(
+        "thread-divergence",
+        "a branch on the line of its body",
+        _parting("@P0   BRA 0x40", active=16.0, line=3),
+        says="at k.cu:3",
+        lacks="after the branch",
+    ),
 )
 
 

@@ -127,11 +127,11 @@ ON_CHIP = (
     atomic("one is never executed", entered(100.0), update(), update(times=0.0), expected="high"),
     atomic("DRAM is busier, but no limit", entered(100.0), update(), dram=55.0),
     Case("shared-atomic-contention", "the loop is named",
-         atomic("", entered(100.0), update()).kernel, holds="no such instruction in hardware"),
+         atomic("", entered(100.0), update()).kernel, holds="a loop around ATOMS.CAST.SPIN"),
     Case("shared-atomic-contention", "the hardware is named",
          atomic("", NATIVE, metrics={
              "l1tex__data_pipe_lsu_wavefronts_mem_shared.sum": 20000.0}).kernel,
-         holds="The hardware updates one word at a time", lacks="no such instruction"),
+         holds="The hardware updates one word at a time", lacks="a loop around"),
 )  # fmt: skip
 
 # Accesses, slices and copies.

@@ -115,3 +115,19 @@ def test_instructions_of_one_line_are_one_place() -> None:
         (9, "LDS R3", 0.35),
         (None, "LDS R4", 0.25),
     ]
+
+
+def test_places_say_what_their_shares_are_of() -> None:
+    found = places(kernel(instructions=ROWS), lambda row: row.values.get("hits", 0.0), of="hits")
+    assert {place.share_of for place in found} == {"hits"}
+
+
+@pytest.mark.parametrize(("pct", "side"), [(60.0, "at least"), (59.9, "below")])
+def test_a_unit_that_is_not_the_limit_speaks_by_being_idle(pct: float, side: str) -> None:
+    assert busy(Limiter("dram__throughput", "dram", pct)).side == side
+
+
+def test_the_side_of_a_threshold_is_kept() -> None:
+    assert derived("x", 1.0, "%", 2.0, "kprof", side="below").side == "below"
+    (found,) = measured(kernel(metrics={L1_HIT: 1.0}), m.L1_HIT, 2.0, "kprof", side="below")
+    assert found.side == "below"

@@ -45,7 +45,9 @@ def at(places: Sequence[Place]) -> list[int]:
 
 def test_the_load_is_named_and_not_the_instruction_that_waits() -> None:
     found = one(waiting("LDG.E R4, [R2.64]", "NOP", "FADD R5, R4, R6", at={2: 50.0}))
-    assert found.waiter == Place(None, None, "FADD R5, R4, R6", 32, 1.0)
+    assert found.waiter == Place(
+        None, None, "FADD R5, R4, R6", 32, 1.0, share_of="the long-scoreboard samples"
+    )
     assert at(found.producers) == [0]
     assert (found.trail, found.producers[0].share) == ("register", 1.0)
 
@@ -201,3 +203,8 @@ def test_few_samples_at_a_line_are_not_told() -> None:
 def test_what_is_waited_for_is_named_as_what_it_is(access: str, name: str) -> None:
     item = waiting(access, "MOV R4, R9", at={1: 9.0}, sources=(7, 9))
     assert told(waits(item, LONG)) == f"; most wait at k.cu:9 for the {name} at k.cu:7"
+
+
+def test_one_line_that_waits_for_itself_is_a_clause_of_its_own() -> None:
+    item = waiting("LDG.E R4, [R2.64]", "FADD R5, R4, R6", at={1: 9.0}, sources=(7, 7))
+    assert told(waits(item, LONG)) == "; most wait at k.cu:7"
