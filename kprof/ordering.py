@@ -3,7 +3,8 @@
 1. causes that explain the limiter (they relieve the resource that is busiest, or, when nothing
    is busy, the largest estimate of all) by more than is left at the limit itself; the general
    statement that warps wait for memory comes behind a cause that saves about as much, because
-   that is why they wait;
+   that is why they wait; a cause that is not sure leads only where the limit itself leaves nothing
+   to do;
 2. the statement of the limit itself;
 3. everything else by estimate and confidence;
 4. statements that need no action.
@@ -63,11 +64,12 @@ def ordered(findings: Iterable[Finding], bound: Bound) -> tuple[Finding, ...]:
     # A cause must be worth more than what is left to gain at the limit as it stands.
     at_the_limit = max((saved_share(item) for item in found if item.rule in LIMITS), default=0.0)
     needed = max(EXPLAINS, at_the_limit)
+    to_do = any(item.rule in LIMITS and item.severity != "info" for item in found)
     in_general = max((saved_share(item) for item in found if item.rule in GENERAL), default=0.0)
 
     def key(finding: Finding) -> tuple[int, bool, float, str]:
         saved = saved_share(finding)
-        tier = _tier(finding, bound, needed)
+        tier = _tier(finding, bound, needed, unsure_leads=not to_do)
         why = tier == 0 and finding.rule not in GENERAL and saved >= ABOUT * in_general
         return tier, not why, -saved * CERTAINTY[finding.confidence], finding.rule
 
@@ -81,12 +83,12 @@ def without_general(findings: Iterable[Finding]) -> list[Finding]:
     return [item for item in found if not (full and item.rule in GENERAL)]
 
 
-def _tier(finding: Finding, bound: Bound, needed: float) -> int:
+def _tier(finding: Finding, bound: Bound, needed: float, *, unsure_leads: bool) -> int:
     if finding.rule in LIMITS:
         return 1
     if finding.severity == "info":
         return 3
-    if finding.confidence == "low":
+    if finding.confidence == "low" and not unsure_leads:
         return 2
     return 0 if _relieves(finding, bound) and saved_share(finding) >= needed else 2
 

@@ -53,6 +53,16 @@ def test_an_uncertain_cause_does_not_lead() -> None:
     assert names("dram", LIMIT, cause) == ["dram-bandwidth-bound", "layout"]
 
 
+def test_it_leads_where_the_limit_leaves_nothing_to_do() -> None:
+    roof = finding("compute-bound", "math", 1.04, severity="info")
+    cause = finding("integer-bound", "math", 1.2, severity="low", confidence="low")
+    assert names("int", roof, cause) == ["integer-bound", "compute-bound"]
+    left = finding("compute-bound", "math", 1.04, severity="low")
+    assert names("int", left, cause) == ["compute-bound", "integer-bound"]
+    elsewhere = finding("layout", "dram", 1.2, severity="low", confidence="low")
+    assert names("int", roof, elsewhere) == ["compute-bound", "layout"]
+
+
 @pytest.mark.parametrize(("high", "first"), [(1 / 0.9, "layout"), (1 / 0.901, "limit")])
 def test_a_cause_must_save_a_tenth(high: float, first: str) -> None:
     roof = finding("dram-bandwidth-bound", "dram")
