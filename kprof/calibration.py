@@ -165,8 +165,23 @@ def summary(compared: Iterable[Pair]) -> str:
     inside = sum(pair.inside for pair in judged)
     return (
         f"{said} (from {BELOW:g} times the low to {ABOVE:g} times the high estimate; {inside} within "
-        f"the range itself){middle}{rest}."
+        f"the range itself{_outside(judged)}){middle}{rest}."
     )
+
+
+def _outside(judged: Iterable[Pair]) -> str:
+    """Say on which side the pairs outside their range are."""
+    beyond = [
+        pair.measured > pair.estimate.high
+        for pair in judged
+        if pair.measured and pair.estimate and not pair.inside
+    ]
+    above = sum(beyond)
+    below = len(beyond) - above
+    parts = [
+        f"{n} {side}" for n, side in ((above, "above its high end"), (below, "below its low")) if n
+    ]
+    return f", {', '.join(parts)}" if parts else ""
 
 
 def _compared(folder: Path, rule: str, bad: str, good: str) -> Pair:

@@ -39,5 +39,10 @@ def resolve(target: str) -> Path:
     raise TargetNotFound(f"there is no operator {target!r}", hint=meant + _known())
 
 
+def operator_of(path: Path) -> str | None:
+    """Return the operator whose shipped bench file this is, None for the user's own."""
+    return next((name for name in names() if resolve(name) == path), None)
+
+
 def _known() -> str:
     return f"give a bench file my_file.py, or one of {', '.join(names()) or 'no operators'}"

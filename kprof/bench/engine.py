@@ -6,13 +6,14 @@ apart by little. One that hangs or dies takes that process with it, and is left 
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from kprof.bench import building
+from kprof.bench import building, definitions
 from kprof.bench.api import DefinitionError, Shape
 from kprof.bench.choice import baseline_first, check_shapes, chosen, known_settings
 from kprof.bench.units import COPY, TWIN
@@ -22,6 +23,8 @@ from kprof.errors import BadBench, BenchFailed
 
 STEP_S = 120.0
 _COMPANY = (TWIN, COPY)
+
+_NO_MODULE = re.compile(r"No module named '([^']+)'")
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +172,18 @@ def _learn(request: Request, found: Found, worker: Worker) -> None:
 
 
 def _refused(request: Request, message: str) -> BadBench:
+    operator = definitions.operator_of(request.file)
+    said = f"{operator or request.file.name} cannot be used: {message}"
     hint = "docs/bench.md shows what a bench file says"
-    if "No module named" in message:
-        hint = f"install it for {request.python}, or choose another interpreter with --python"
+    lacks = _NO_MODULE.search(message)
+    if lacks:
+        if operator:  # nobody typed the name of its file, and its lines are no help
+            said = f"{operator} needs {lacks[1]}, which {request.python} does not have"
+        command = f" ({request.python} -m pip install torch)" if lacks[1] == "torch" else ""
+        hint = f"install it there{command}, or choose another interpreter with --python"
     elif "sees no GPU" in message:
         hint = "kprof doctor says why; --device cpu checks the results without one"
-    return BadBench(f"{request.file.name} cannot be used: {message}", hint=hint)
+    return BadBench(said, hint=hint)
 
 
 def _shapes(request: Request, suite: Event) -> list[str]:

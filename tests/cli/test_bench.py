@@ -339,6 +339,7 @@ def test_whatever_ends_kprof_ends_everything(
 def test_an_interpreter_without_torch_is_told_from_a_bad_file(run: Run) -> None:
     done = run("\nimport no_such_module\n")
     assert done.returncode == 2
+    assert "mine.py cannot be used: " in done.stderr
     assert "No module named 'no_such_module'" in done.stderr
     assert "--python" in done.stderr
 

@@ -128,3 +128,22 @@ def test_a_shape_that_is_no_convolution_is_told(tmp_path: Path, shape: str, said
 
 def test_the_operators_that_ship_are_named() -> None:
     assert definitions.names() == ("depthwise-conv", "vector-add")
+
+
+@pytest.mark.parametrize("operator", definitions.names())
+def test_an_operator_says_that_it_needs_torch_and_how_to_get_it(
+    operator: str, tmp_path: Path
+) -> None:
+    without = tmp_path / "python"  # a Python that has no site-packages at all
+    without.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "$@"\n')
+    without.chmod(0o755)
+    done = subprocess.run(
+        [sys.executable, "-m", "kprof", "bench", operator, "--python", str(without)],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 2
+    assert_no_traceback(done.stderr)
+    assert f"{operator} needs torch, which {without} does not have" in done.stderr
+    assert f"{without} -m pip install torch" in done.stderr
+    assert "--python" in done.stderr
+    assert "bench.py" not in done.stderr

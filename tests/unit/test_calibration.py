@@ -52,11 +52,21 @@ def test_a_pair_that_nobody_can_judge_says_why() -> None:
     assert verdicts[1].startswith("no: ")
 
 
+def test_the_summary_says_on_which_side_the_others_are() -> None:
+    assert PAIR.estimate is not None and PAIR.bad_s is not None and PAIR.good_s is not None
+    above = replace(PAIR, bad_s=1.1 * PAIR.estimate.high * PAIR.good_s)
+    below = replace(PAIR, bad_s=0.9 * PAIR.estimate.low * PAIR.good_s)
+    assert "0 within the range itself, 2 above its high end)" in calibration.summary([above] * 2)
+    said = calibration.summary([above, below, PAIR])
+    assert "; 1 within the range itself, 1 above its high end, 1 below its low)" in said
+    assert "; 1 within the range itself)" in calibration.summary([PAIR])
+
+
 def test_the_summary_counts_what_can_be_judged() -> None:
     missing = Pair("b", "b/bad", "b/good", missing=("b/bad", "b/good"))
     said = calibration.summary([PAIR, replace(PAIR, bad_s=9e-4), missing])
     assert said.startswith("1 of 2 pairs with recordings came out as promised")
-    assert "; 1 within the range itself)" in said
+    assert "; 1 within the range itself, 1 above its high end)" in said
     assert "2.00 wide" in said
     assert "1 of 3 have no recording yet" in said
     assert json.loads(calibration.to_json([PAIR, missing]))["summary"] == {
