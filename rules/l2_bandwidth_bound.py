@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kprof import estimate
+from kprof import estimate, filling
 from kprof import metrics as m
 from kprof.attribution import traffic
 from kprof.evidence import busy, measured
@@ -38,7 +38,8 @@ def l2_bandwidth_bound(kernel: Kernel) -> Finding | None:
 
     Take reuse closer: stage tiles in shared memory, keep values in registers across iterations,
     let each thread produce several outputs. Make every 32-byte sector count (coalesced, aligned
-    accesses). For the write path, write whole sectors and combine small writes.
+    accesses). For the write path, write whole sectors and combine small writes. Below 80 % it idles
+    part of the time: the estimate is for filling it, less traffic helps beyond that.
 
     ## Known problems
 
@@ -47,7 +48,7 @@ def l2_bandwidth_bound(kernel: Kernel) -> Finding | None:
 
     ## References
 
-    60 %: NVIDIA rule SOLBottleneck (ncu 2025.3).
+    60 and 80 %: NVIDIA rule SOLBottleneck (ncu 2025.3).
     """
     top = limiter(kernel)
     if top is None or top.resource != "l2" or top.pct < BUSY_PCT:
@@ -59,7 +60,9 @@ def l2_bandwidth_bound(kernel: Kernel) -> Finding | None:
         severity=estimate.severity(speedup),
         confidence="high",
         headline=f"L2 is the limit: {part} is {top.pct:.0f} % busy",
-        detail="The SMs wait for L2 traffic while device memory and the math pipes have room.",
+        detail=_WAITING
+        if filling.at_the_roof(top)
+        else f"{_WAITING} {filling.unfilled(top, part)}",
         estimated_speedup=speedup,
         resource="l2",
         evidence=(
@@ -71,7 +74,11 @@ def l2_bandwidth_bound(kernel: Kernel) -> Finding | None:
         refuted_by="no change in time when the same data is read from a buffer that fits in L1",
         source=traffic(kernel),
         advice=(
+            *filling.advice(kernel, top),
             "Reuse data before it leaves the SM: tile in shared memory, or compute several outputs per thread from registers.",
             "Use every byte of each 32-byte sector: neighbouring threads on neighbouring addresses, 128-bit accesses.",
         ),
     )
+
+
+_WAITING = "The SMs wait for L2 traffic while device memory and the math pipes have room."

@@ -96,12 +96,14 @@ def low_l2_reuse(kernel: Kernel) -> Finding | None:
         evidence=(
             busy(top),
             _fetched(share),
-            derived("reads that hit in L2", 100.0 * reread, "%", 100.0 * REREAD_SHARE, OWN),
+            derived("reads that hit in L2", 100.0 * reread, "%", 100.0 * REREAD_SHARE, OWN,
+                    side="at least"),
             *measured(kernel, m.L2_HIT),
             *measured(kernel, m.DRAM_BYTES),
             *measured(kernel, m.L2_BYTES),
             *measured(kernel, m.L2_SIZE),
-            derived("device memory traffic over the size of L2", traffic / size, "time", L2_SIZES, OWN),
+            derived("device memory traffic over the size of L2", traffic / size, "time", L2_SIZES, OWN,
+                    side="at least"),
         ),
         refuted_by="input and output that together are about as large as the bytes moved: then each "
         "was fetched once, and only fewer bytes help",
@@ -125,9 +127,9 @@ def _fetched(share: float) -> Evidence:
     # What exceeds the whole is no share of it.
     if share > 1.0:
         name = "device memory reads over reads of the SMs"
-        return derived(name, share, "time", FETCHED_SHARE, OWN)
+        return derived(name, share, "time", FETCHED_SHARE, OWN, side="at least")
     name = "device memory's share of reads"
-    return derived(name, 100.0 * share, "%", 100.0 * FETCHED_SHARE, OWN)
+    return derived(name, 100.0 * share, "%", 100.0 * FETCHED_SHARE, OWN, side="at least")
 
 
 def _confidence(share: float) -> Confidence:

@@ -11,6 +11,7 @@ from tests.kernels import (
     FMA,
     ISSUE,
     L1,
+    L2,
     SECTORS,
     WAVEFRONTS,
     WAVEFRONTS_IDEAL,
@@ -108,6 +109,8 @@ ROOF = (
     Case("compute-bound", "79.9 %", kernel({ALU: 79.9}), holds=ROOM, lacks=FULL),
     Case("shared-memory-bandwidth-bound", "80 %", kernel({L1: 80.0}, BY_SHARED), holds=FULL, lacks="idles"),
     Case("shared-memory-bandwidth-bound", "79.9 %", kernel({L1: 79.9}, BY_SHARED), holds=ROOM, lacks=FULL),
+    Case("l2-bandwidth-bound", "80 %", kernel({L2: 80.0}), lacks="idles"),
+    Case("l2-bandwidth-bound", "79.9 %", kernel({L2: 79.9}), holds=ROOM),
     Case("l1-bandwidth-bound", "80 %", kernel({L1: 80.0}), lacks="idles"),
     Case("l1-bandwidth-bound", "79.9 %", kernel({L1: 79.9}), holds=ROOM),
 )  # fmt: skip
