@@ -27,7 +27,7 @@ from kprof.names import short
 from kprof.quantity import Quantity
 from kprof.reader import load
 from kprof.words import BOUNDS
-from scripts.operator_runs import COPY, Run, candidates, cold_run, goals, warm_run
+from scripts.operator_runs import COPY, DATA, Run, candidates, cold_run, goals, read, warm_run
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = ROOT / "docs" / "operators"
@@ -217,6 +217,32 @@ def column(step: Step, least: int) -> Iterator[str]:
     yield f"`{report.findings[0].rule}`" if report.findings else "none"
 
 
+def spread_part() -> str:
+    """Say how far the tables' times of one kernel are apart: they are of different programs."""
+    outputs = STEPS[ADDITION][1]
+    programs = {step.name: step.report.duration_s for step in steps(ADDITION)}
+    listed = (
+        f"- `{name}`: {micro(programs.get(sample))} µs as a program of its own under ncu; in the bench "
+        f"{'; '.join(bench_times(name, str(outputs)))}\n"
+        for name, sample in (("grid-stride", "grid_stride"), ("float4", "float4"))
+    )
+    return "".join(listed)
+
+
+def bench_times(variant: str, shape: str) -> Iterator[str]:
+    """Yield a variant's median, minimum and 95th percentile in each run of the bench."""
+    for how, ending in (("cold", ""), ("warm", "-warm")):
+        document = read(DATA / f"{ADDITION}{ending}.json")
+        for timing in (
+            unit["timing"]
+            for found in document["shapes"]
+            for unit in found["units"]
+            if found["shape"] == shape and unit["variant"] == variant and unit["timing"]
+        ):
+            first, last = micro(timing["min_s"]), micro(timing["p95_s"])
+            yield f"{micro(timing['p50_s'])} µs {how} ({first} to {last}, the slowest 5 % left out)"
+
+
 def bound_of(report: KernelReport) -> str:
     """Return in words what limits a kernel."""
     return BOUNDS.get(report.bound or "unknown", str(report.bound))
@@ -308,6 +334,7 @@ PARTS: dict[str, Callable[[], str]] = {
     "addition_times": lambda: times_part(ADDITION),
     "addition_goals": lambda: goals_part(ADDITION),
     "addition_counters": lambda: counters_part(ADDITION),
+    "addition_spread": spread_part,
     "addition_reasons": lambda: reasons_part(ADDITION),
 }
 

@@ -61,7 +61,8 @@ def analyze(  # noqa: PLR0917 - click passes every option by name
     """Diagnose reports of Nsight Compute, without GPU, ncu or driver.
 
     REPORT is a .ncu-rep (or .nsight-cuprof-report) file, also as .xz or .gz, or a directory of
-    them. The diagnosis is printed; -o writes it to a file or directory instead.
+    them. The diagnosis is printed; -o writes it to a file or directory instead:
+    a file holds all reports in one document, a directory a file per report and format.
     """
     to = delivery.destination(formats, output, force=force)
     folder = Path(rules_dir) if rules_dir else None

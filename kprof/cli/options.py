@@ -85,7 +85,8 @@ output = click.option(
     "--output",
     callback=path_name,
     metavar="PATH",
-    help="File (its suffix picks the format) or directory.",
+    help="File: its suffix picks the format, unless --format does. Directory: a name that is one or "
+    "ends in /, any name with several formats, and one without suffix where no format is given.",
 )
 force = click.option("--force", is_flag=True, help="Overwrite what -o names.")
 open_page = click.option("--open", "open_page", is_flag=True, help="Open the page in a browser.")

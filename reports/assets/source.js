@@ -201,19 +201,21 @@
 
     // The heading of a list: the columns that are on, then the text.
     heading(list, label, text) {
-      list.head.replaceChildren(make("span", { className: "n", textContent: label }), ...[...this.shown()].map((name) => make("span", { className: "h", textContent: data.columns[name][0], title: data.columns[name][1] })), make("span", { className: "t", textContent: text }));
+      list.head.replaceChildren(make("span", { className: "n", textContent: label }), ...this.shown(list === this.left ? "lines" : "sass").map((name) => make("span", { className: "h", textContent: data.columns[name][0], title: data.columns[name][1] })), make("span", { className: "t", textContent: text }));
     }
-    shown() { return this.columns.filter((name) => this.on.has(name)); }
+    // A column that is empty in the file that is open would only take its room.
+    shown(side) { return this.columns.filter((name) => this.on.has(name) && (side !== "lines" || this.filled.has(name))); }
 
     open(file) {
       this.file = file;
+      this.filled = new Set(this.columns.filter((name) => this.kernel.lines[name].some((value, row) => value && this.kernel.file[row] === file)));
       if (this.select) this.select.value = file;
       const { lines } = data.files[file];
       const numbers = this.kernel.line.filter((_, row) => this.kernel.file[row] === file);
       // A text from another day may be shorter than the program's: what costs has a row all the same.
       const rows = (lines || []).map((_, place) => place + 1).concat(numbers.filter((line) => !lines || line > lines.length).sort((a, b) => a - b));
       this.heading(this.left, "line", short(data.files[file].name));
-      this.left.fill(rows, lines ? lines.reduce((most, line) => Math.max(most, line.replace(/\t/g, "    ").length), 0) : 30, this.on.size);
+      this.left.fill(rows, lines ? lines.reduce((most, line) => Math.max(most, line.replace(/\t/g, "    ").length), 0) : 30, this.shown("lines").length);
     }
 
     fillCode() {
@@ -238,7 +240,7 @@
     }
 
     cells(side, row) {
-      return this.shown().map((name) => {
+      return this.shown(side).map((name) => {
         const value = row === undefined ? null : this.kernel[side][name][row];
         const cell = make("span", { className: "h", textContent: value ? number(value) : "" });
         if (value && name !== "active_threads") cell.style.setProperty("--p", `${(100 * value / this.peak[side][name]).toFixed(1)}%`);

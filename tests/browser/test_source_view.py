@@ -11,7 +11,7 @@ import pytest
 
 from kprof.html import render
 from kprof.model import Report, SassLine
-from tests.source_fixture import LONG_REPORT, SOURCES
+from tests.source_fixture import LONG_REPORT, SOURCES, heat
 from tests.visiting import CHROMIUM, MEASURE, Visitor
 
 pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -26,7 +26,13 @@ FRAME_BUDGET_MS = 50  # a long task, <https://www.w3.org/TR/longtasks-1/>
 def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages")
     cut = replace(SOURCES, files=(replace(SOURCES.files[0], text="// other"), SOURCES.files[1]))
-    reports = {"small": SOURCES, "long": LONG_REPORT, "cut": cut, "called": with_a_call()}
+    reports = {
+        "small": SOURCES,
+        "long": LONG_REPORT,
+        "cut": cut,
+        "called": with_a_call(),
+        "lean": lean(),
+    }
     for name, report in reports.items():
         (folder / f"{name}.html").write_text(render(report), encoding="utf-8")
     return {name: folder / f"{name}.html" for name in reports}
@@ -40,6 +46,16 @@ def with_a_call() -> Report:
     other = SassLine(0x90, 1, "FADD R3", None, None, view.instructions[-1].heat)
     longer = replace(view, instructions=(*view.instructions, other))
     return replace(SOURCES, kernels=(replace(kernel, source=longer), *SOURCES.kernels[1:]))
+
+
+def lean() -> Report:
+    """Return a report in which the last of the files wastes no sector."""
+    kernel = SOURCES.kernels[0]
+    view = kernel.source
+    assert view is not None
+    last = replace(view.lines[-1], heat=heat(40.0, excess=0.0))
+    lines = (*view.lines[:-1], last)
+    return replace(SOURCES, kernels=(replace(kernel, source=replace(view, lines=lines)),))
 
 
 @pytest.fixture
@@ -283,3 +299,22 @@ def test_nothing_sticks_out(visit: Any, width: int, script: bool) -> None:
     if script:
         shown(page)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
+def test_a_column_without_a_number_in_the_file_takes_no_room(visit: Any) -> None:
+    view = shown(visit("lean").page)
+    heads = [view.locator(".list").nth(pane).locator(".head .h") for pane in (0, 1)]
+    assert heads[0].all_inner_texts() == ["Samples", "Exc. sectors"]
+    view.locator("select").select_option(label="/home/dev/b/tile.cuh (text not at hand)")
+    assert heads[0].all_inner_texts() == ["Samples"]
+    assert heads[1].all_inner_texts() == ["Samples", "Exc. sectors"]
+    assert view.locator(".list").nth(0).locator(".r .h").all_inner_texts() == ["40"]
+
+
+def test_a_phone_shows_the_whole_table_of_places(visit: Any) -> None:
+    page = visit("small", width=400).page
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true })")
+    cut = """[...document.querySelectorAll('.scroll:has(.places)')]
+      .filter(box => box.scrollWidth > box.clientWidth).length"""
+    assert page.locator(".scroll .places").count() > 0
+    assert page.evaluate(cut) == 0

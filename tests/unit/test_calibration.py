@@ -53,7 +53,8 @@ def test_a_pair_that_nobody_can_judge_says_why() -> None:
 
 
 def test_the_summary_says_on_which_side_the_others_are() -> None:
-    assert PAIR.estimate is not None and PAIR.bad_s is not None and PAIR.good_s is not None
+    assert PAIR.estimate is not None
+    assert PAIR.good_s is not None
     above = replace(PAIR, bad_s=1.1 * PAIR.estimate.high * PAIR.good_s)
     below = replace(PAIR, bad_s=0.9 * PAIR.estimate.low * PAIR.good_s)
     assert "0 within the range itself, 2 above its high end)" in calibration.summary([above] * 2)

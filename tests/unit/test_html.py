@@ -7,7 +7,18 @@ from dataclasses import replace
 import pytest
 
 from kprof.html import clip, fold, place, prepare, render
-from kprof.model import Bound, KernelReport, QualityNote, Report, Roofline, SharedMemory, Speedup
+from kprof.model import (
+    Bound,
+    Evidence,
+    KernelReport,
+    Place,
+    QualityNote,
+    Report,
+    Roofline,
+    SharedMemory,
+    Speedup,
+    Spot,
+)
 from kprof.page import DETAILED
 from kprof.templating import prose
 from kprof.version import __version__
@@ -25,6 +36,7 @@ from tests.report_fixture import (
     VECTOR_ADD,
     many,
 )
+from tests.source_fixture import SOURCES
 
 MEGABYTE = 1_000_000
 
@@ -419,3 +431,36 @@ def test_several_kernels_left_out_read_as_several() -> None:
     twice = (TRANSPOSE, replace(TRANSPOSE, index=1))
     text = Page(render(replace(REPORT, kernels=twice))).visible
     assert "because they do no floating-point arithmetic" in text
+
+
+def test_a_link_leads_to_the_line_that_it_names() -> None:
+    header = Spot("/usr/local/cuda/include/device_atomic_functions.hpp", 112)
+    inlined = Place(
+        header.file, 112, "REDG", 16, 0.5, (header, Spot("/src/bad.cu", 11)), share_of="the updates"
+    )
+    finding = replace(TRANSPOSE.findings[0], source=(inlined,))
+    kernel = replace(SOURCES.kernels[0], findings=(finding,))
+    text = render(replace(SOURCES, kernels=(kernel,)))
+    assert 'data-file="/src/bad.cu" data-line="11"' in text
+    assert 'title="/src/bad.cu">bad.cu:11 (device_atomic_functions.hpp:112)<' in text
+    assert "Share of the updates" in text
+
+
+def test_a_threshold_has_its_side_and_says_where_it_is_not_met() -> None:
+    evidence = (Evidence("l1_data_pct", 37.6, "%", 40.0, "kprof", "at least"),)
+    finding = replace(TRANSPOSE.findings[0], evidence=evidence)
+    text = one(replace(TRANSPOSE, findings=(finding,))).visible
+    assert "at least 40.0 %, not met" in text
+
+
+def test_at_the_limit_there_is_something_left_to_gain() -> None:
+    finding = replace(
+        TRANSPOSE.findings[0],
+        rule="dram-bandwidth-bound",
+        severity="info",
+        resource="dram",
+        estimated_speedup=Speedup(1.0, 1.1),
+    )
+    text = one(replace(TRANSPOSE, findings=(finding,))).visible
+    assert "left to gain: up to 1.1×" in text
+    assert "estimated speed-up" not in text

@@ -143,3 +143,11 @@ def test_the_stored_measurements_are_what_the_dispatcher_chooses() -> None:
         rows = 2 if shape in ("1x64x32x32", pages.LARGE) else 4
         screened = found["candidates"][f"strip r{rows} b128 p512"]["warm"]
         assert found["times"]["tuned"]["warm"] == pytest.approx(screened, rel=0.02), shape
+
+
+def test_the_times_of_one_kernel_that_disagree_stand_beside_each_other() -> None:
+    grid_stride, float4 = pages.spread_part().splitlines()
+    assert grid_stride.startswith("- `grid-stride`: 218 µs as a program of its own under ncu")
+    assert "201 µs cold (199 to 202" in grid_stride
+    assert "213 µs warm (201 to 216" in grid_stride
+    assert "183 µs cold" in float4
