@@ -116,7 +116,7 @@ def _warps(kernel: Kernel) -> tuple[str, ...]:
     """Advise more warps by what keeps them away; a grid that is too small is told apart."""
     achieved = m.ACHIEVED_OCCUPANCY.read(kernel.metrics)
     allowed = m.THEORETICAL_OCCUPANCY.read(kernel.metrics)
-    if achieved is None or achieved >= LOW_OCCUPANCY_PCT:
+    if achieved is None or achieved >= LOW_OCCUPANCY_PCT or _blocks(kernel):
         return ()
     if allowed is not None and achieved < REACHED * allowed:
         there = f"{achieved:.0f} % of the warp slots are filled, and {allowed:.0f} % could be"
