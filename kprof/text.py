@@ -118,7 +118,7 @@ def _title(report: Report) -> Text:
 
 def _warnings(report: Report) -> Iterator[str]:
     if report.source.truncated:
-        yield "The file is cut off: these are its complete kernels, others are lost."
+        yield "The file is cut off or damaged: these are its complete kernels, others are lost."
     if report.source.target_exit:
         yield f"The profiled program failed with exit status {report.source.target_exit}."
     missed = cut_off(report)
