@@ -37,7 +37,9 @@ Standard library alone: this runs where kprof's own dependencies may not be.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -139,11 +141,21 @@ class Cost:
         bytes: to read every input once and write every output once.
         flops: operations; adds and multiplies 1, FMA 2. None where they do not matter.
         precision: ``fp32`` or ``fp64``: of the operations, for the roof.
+
+    Raises:
+        DefinitionError: a number is none that something can cost.
     """
 
     bytes: float
     flops: float | None = None
     precision: str = "fp32"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "bytes", _amount("bytes", self.bytes))
+        if self.flops is not None:
+            object.__setattr__(self, "flops", _amount("flops", self.flops))
+        if not isinstance(self.precision, str):
+            raise DefinitionError(f"cost: precision={self.precision!r:.60} is no name like 'fp32'")
 
 
 @dataclass(frozen=True)
@@ -295,7 +307,7 @@ def check_shapes(*texts: str) -> None:
 
 def tolerance(error: float) -> None:
     """Set the relative and absolute error that counts as right, for all types."""
-    if not error >= 0.0:
+    if not 0.0 <= error < math.inf:
         raise DefinitionError(f"a tolerance of {error} cannot be")
     current.tolerance = float(error)
 
@@ -313,6 +325,17 @@ def cuda(source: str, *flags: str) -> Library:
     library = Library(Path(source), tuple(flags))
     current.libraries.append(library)
     return library
+
+
+def _amount(name: str, value: Any) -> float:
+    """Return a number of any library as one of Python's."""
+    number = math.nan
+    if not isinstance(value, str | bytes):
+        with contextlib.suppress(TypeError, ValueError, OverflowError, RuntimeError):
+            number = float(value)
+    if not 0.0 <= number < math.inf:
+        raise DefinitionError(f"cost: {name}={value!r:.60} is no finite number from 0 on")
+    return number
 
 
 def _once(what: str, there: object) -> None:

@@ -55,8 +55,9 @@ def bench(
             baseline,
         ),
         checks=tuple(_checks(found, label) for label in found.units),
-        shapes=tuple(_shape(found, shape, diagnoses) for shape in found.shapes),
+        shapes=tuple(_shape(request, found, shape, diagnoses) for shape in found.shapes),
         notes=(*notes, *_notes(found)),
+        interrupted=found.signum is not None,
     )
 
 
@@ -82,7 +83,7 @@ def _check(shape: str, event: Mapping[str, Any]) -> Check:
     )
 
 
-def _shape(found: Found, shape: str, diagnoses: Diagnoses) -> ShapeResult:
+def _shape(request: Request, found: Found, shape: str, diagnoses: Diagnoses) -> ShapeResult:
     timings = {label: event["rounds"] for label, event in found.timings.get(shape, {}).items()}
     against = next(iter(found.right(shape)), None)
     cost = found.costs.get(shape, {})
@@ -90,7 +91,7 @@ def _shape(found: Found, shape: str, diagnoses: Diagnoses) -> ShapeResult:
     if TWIN in timings and against in timings:
         floor = compare.noise(timings[TWIN], timings[against])
     copy = timings.get(COPY)
-    context = _Context(found, shape, cost, timings, against, floor)
+    context = _Context(found, request.timed, shape, cost, timings, against, floor)
     return ShapeResult(
         shape=shape,
         units=tuple(_unit(context, label, diagnoses) for label in found.units),
@@ -99,6 +100,7 @@ def _shape(found: Found, shape: str, diagnoses: Diagnoses) -> ShapeResult:
         precision=cost.get("precision"),
         copy_s=statistics.median(_flat(copy)) if copy else None,
         noise=floor,
+        problem=None if shape not in found.untimed else one_line(found.untimed[shape]),
     )
 
 
@@ -107,6 +109,7 @@ class _Context:
     """What the rows of one shape share."""
 
     found: Found
+    timed: bool
     shape: str
     cost: Mapping[str, Any]
     timings: Mapping[str, compare.Rounds]
@@ -135,13 +138,23 @@ def _status(context: _Context, label: str) -> tuple[Status, str | None]:
         where = f" (at {event['shape']})" if event.get("shape", shape) != shape else ""
         return status, f"{event['message']}{where}"  # type: ignore[return-value]
     checks = found.checks.get(label, {})
-    here = checks.get(shape, {"status": "skipped", "message": "not checked"})
-    if here["status"] != "ok":
+    here = checks.get(shape)
+    if here is not None and here["status"] != "ok":
         return here["status"], here.get("message")
     wrong = next((at for at, check in checks.items() if check["status"] == "wrong"), None)
     if wrong is not None:
         return "wrong", f"at {wrong}: {checks[wrong]['message']}"
-    return "ok", found.untimed.get(shape)
+    return ("skipped", "not run: interrupted") if here is None else _right(context)
+
+
+def _right(context: _Context) -> tuple[Status, str | None]:
+    """Return ``ok``, unless what is right should have a timing and has none."""
+    found, shape = context.found, context.shape
+    if shape in found.untimed:
+        return "skipped", "the shape could not be timed"
+    if context.timed and shape not in found.timings:
+        return "skipped", "not timed: interrupted"
+    return "ok", None
 
 
 def _timing(context: _Context, label: str) -> Timing | None:
@@ -193,7 +206,9 @@ def _flat(rounds: compare.Rounds) -> list[float]:
 
 
 def _notes(found: Found) -> list[str]:
-    said = [f"{shape} could not be timed: {why}" for shape, why in found.untimed.items()]
+    said = [f"{shape} could not be timed: {one_line(why)}" for shape, why in found.untimed.items()]
+    if found.signum is not None:
+        said.insert(0, "Interrupted: what was not run by then is skipped.")
     if not found.suite["has_cost"]:
         said.append("The bench file has no cost: no rates and no roof.")
     problems = {each.problem for each in found.libraries if each.problem}

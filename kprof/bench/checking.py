@@ -7,12 +7,14 @@ write outside leaves a trace.
 
 from __future__ import annotations
 
-import math
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kprof.bench.api import TOLERANCE, Shape, Suite
+from kprof.bench.api import Shape, Suite
+from kprof.bench.comparing import compared, unchanged, worse, wrong
+from kprof.bench.nested import is_tensor, mapped, tensors
+from kprof.bench.poison import allocated, spoil
 from kprof.bench.units import Unit
 
 # Elements on each side of a guarded tensor. A multiple of 256 bytes for every type, so that what
@@ -55,9 +57,12 @@ class Checker:
 
     def _outcome(self, unit: Unit, cases: list[tuple[tuple[Any, ...], Any]]) -> dict[str, Any]:
         result: dict[str, Any] = {}
+        places: list[int] = []
         try:
             for inputs, wanted in cases:
-                result = worse(result, self._checked(unit, inputs, wanted))
+                result = worse(result, self._checked(unit, inputs, wanted, places))
+                if result["status"] == "wrong":  # whatever it would do next
+                    return result
         except NotImplementedError as error:
             return {"status": "unsupported", "message": str(error).split("\n")[0] or None}
         except Exception as error:  # noqa: BLE001 - whatever a user's code raises
@@ -65,16 +70,24 @@ class Checker:
             return {"status": "failed", "message": said(error)}
         return result
 
-    def _checked(self, unit: Unit, inputs: tuple[Any, ...], wanted: Any) -> dict[str, Any]:
+    def _checked(
+        self, unit: Unit, inputs: tuple[Any, ...], wanted: Any, places: list[int]
+    ) -> dict[str, Any]:
+        """Run once; ``places`` are the bytes of its results' memory, as far as they are known."""
         torch = _torch()
-        guarded = tuple(map(with_nan_around, inputs))
-        before = [value.clone() if is_tensor(value) else value for value in guarded]
+        guarded = mapped(with_nan_around, inputs)
+        before = [value.clone() for value in tensors(guarded)]
         out, sides = self._place(unit, guarded)
-        spoil(wanted)
+        spoil(wanted, places)
         got = unit.bound(guarded, out)()
         synchronize(torch, self._device)
-        found = compared(torch, got, wanted, self._orders["tolerance"] or self._suite.tolerance)
+        places += allocated(got)
+        found = compared(torch, got, wanted, self._tolerance())
         return found | _trespasses(torch, guarded, before, sides)
+
+    def _tolerance(self) -> float | None:
+        asked: float | None = self._orders["tolerance"]
+        return self._suite.tolerance if asked is None else asked
 
     def _place(self, unit: Unit, inputs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
         if not unit.variant.takes_out:
@@ -97,79 +110,22 @@ def fresh(suite: Suite, device: Any, shape: Shape, seed: int) -> tuple[Any, ...]
 def expected(suite: Suite, inputs: tuple[Any, ...]) -> Any:
     """Return the reference's result."""
     assert suite.reference is not None  # noqa: S101 - Suite.check()
-    double = [_in_double(value) if suite.reference_in_double else value for value in inputs]
-    wanted = suite.reference(*double)
+    # Copies: it may work in place, and must not reach what the variants get.
+    own = mapped(_in_double if suite.reference_in_double else _copied, inputs)
+    wanted = suite.reference(*own)
     if not is_tensor(wanted):
         raise TypeError(f"the reference returned {type(wanted).__name__}, not a tensor")
-    return wanted
-
-
-def compared(torch: Any, got: Any, wanted: Any, tolerance: float | None) -> dict[str, Any]:
-    """Compare a result with the reference's, element by element."""
-    if not is_tensor(got):
-        return _wrong(f"it returned {type(got).__name__}, not a tensor")
-    if got.shape != wanted.shape:
-        return _wrong(f"its result is {_sizes(got)}, the reference's {_sizes(wanted)}")
-    allowed = _allowed(got) if tolerance is None else tolerance
-    if got.is_complex() or wanted.is_complex():
-        got, wanted = (torch.view_as_real(each.to(torch.complex128)) for each in (got, wanted))
-    got, wanted, error = _differences(got, wanted)
-    size = wanted.abs()
-    # Equal infinities have no difference, and a NaN that the reference has too is right.
-    same = (error == 0) | (got == wanted) & error.isnan() | (got.isnan() & wanted.isnan())
-    error = torch.where(same, torch.zeros_like(error), error)
-    bad = ~(same | (error <= allowed + allowed * size))
-    result = {
-        "status": "ok",
-        "tolerance": allowed,
-        "max_abs_error": _largest(error),
-        # Where the reference is smaller than what is tolerated, the absolute error counts.
-        "max_rel_error": _largest(error / size.clamp(min=max(allowed, 1e-300))),
-    }
-    count = int(bad.sum())
-    return result if not count else result | _wrong(_first(torch, got, wanted, bad, count))
-
-
-def _differences(got: Any, wanted: Any) -> tuple[Any, Any, Any]:
-    """Return both in float64, and how far they are apart: of integers to the last digit."""
-    if got.is_floating_point() or wanted.is_floating_point():
-        got, wanted = got.double(), wanted.double()
-        return got, wanted, (got - wanted).abs()
-    return got.double(), wanted.double(), (got.long() - wanted.long()).double().abs()
-
-
-def worse(one: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """Return both outcomes as one: the wrong one, else the larger errors."""
-    if not one or other["status"] != "ok":
-        return {**one, **other}
-    if one["status"] != "ok":
-        return one
-    keys = ("max_abs_error", "max_rel_error")
-    larger = {key: max(one[key] or 0.0, other[key] or 0.0) for key in keys}
-    return {**one, **larger}
+    return wanted.detach().clone()  # it may give the same memory every time
 
 
 def with_nan_around(value: Any) -> Any:
     """Return a copy of an input with NaN before and after it in memory, where its type has NaN."""
-    if not is_tensor(value):
-        return value
     if not (value.is_contiguous() and value.is_floating_point()):
         return value.clone()
     flat = value.new_full((value.numel() + 2 * _GUARD,), float("nan"))
     inside = flat[_GUARD : _GUARD + value.numel()].view(value.shape)
     inside.copy_(value)
     return inside
-
-
-def spoil(wanted: Any) -> None:
-    """Leave NaN in the memory that a result allocated next is likely to get."""
-    torch = _torch()
-    if is_tensor(wanted):
-        kinds = (torch.float32, torch.float16)
-        left = [
-            torch.full(wanted.shape, float("nan"), dtype=k, device=wanted.device) for k in kinds
-        ]
-        del left
 
 
 def survives(error: BaseException) -> None:
@@ -191,11 +147,6 @@ def synchronize(torch: Any, device: Any) -> None:
         torch.cuda.synchronize(device)
 
 
-def is_tensor(value: Any) -> bool:
-    """Say whether a value is one of torch's tensors."""
-    return isinstance(value, _torch().Tensor)
-
-
 def _marked(out: Any) -> tuple[Any, tuple[Any, ...]]:
     """Return an output full of NaN, and the marked memory before and after it."""
     poison = float("nan") if out.is_floating_point() else -_MARK
@@ -211,63 +162,23 @@ def _trespasses(
     torch: Any, inputs: tuple[Any, ...], before: list[Any], sides: tuple[Any, ...]
 ) -> dict[str, Any]:
     if any(bool((side != _MARK).any()) for side in sides):
-        return _wrong("it wrote outside its output")
-    pairs = zip(inputs, before, strict=True)
-    if any(is_tensor(now) and not _same(torch, now, was) for now, was in pairs):
-        return _wrong("it changed its inputs")
+        return wrong("it wrote outside its output")
+    now = list(tensors(inputs))
+    if len(now) != len(before) or not all(
+        unchanged(torch, one, other) for one, other in zip(now, before, strict=True)
+    ):
+        return wrong("it changed its inputs")
     return {}
 
 
-def _same(torch: Any, one: Any, other: Any) -> bool:
-    equal = one == other
-    return bool((equal | (one.isnan() & other.isnan()) if one.is_floating_point() else equal).all())
-
-
-def _first(torch: Any, got: Any, wanted: Any, bad: Any, count: int) -> str:
-    flat = int(bad.flatten().to(torch.uint8).argmax())
-    one, other = float(got.flatten()[flat]), float(wanted.flatten()[flat])
-    unwritten = int((bad & got.isnan()).sum())
-    said = f"{count:,} of {bad.numel():,} elements are wrong"
-    if unwritten:
-        return f"{said}; {unwritten:,} are NaN: not written, or from outside the inputs"
-    return (
-        f"{said}; the first, {_place(flat, tuple(bad.shape))}, is {one:.7g} instead of {other:.7g}"
-    )
-
-
-def _place(flat: int, sizes: tuple[int, ...]) -> str:
-    place = []
-    for size in reversed(sizes):
-        flat, at = divmod(flat, size)
-        place.append(at)
-    return str(list(reversed(place)))
-
-
-def _allowed(got: Any) -> float:
-    kind = got.real.dtype if got.is_complex() else got.dtype
-    return TOLERANCE.get(str(kind).removeprefix("torch."), 0.0)
-
-
-def _largest(values: Any) -> float | None:
-    # JSON has no NaN; what has no largest error has wrong elements, which are told.
-    largest = float(values.max()) if values.numel() else 0.0
-    return largest if math.isfinite(largest) else None
-
-
-def _wrong(message: str) -> dict[str, Any]:
-    return {"status": "wrong", "message": message}
+def _copied(value: Any) -> Any:
+    return value.clone()
 
 
 def _in_double(value: Any) -> Any:
-    if not is_tensor(value):
-        return value
-    if value.is_complex():
-        return value.to(_torch().complex128)
-    return value.double() if value.is_floating_point() else value
-
-
-def _sizes(value: Any) -> str:
-    return "x".join(map(str, value.shape)) or "a scalar"
+    kind = _torch().complex128 if value.is_complex() else _torch().float64
+    real = value.is_complex() or value.is_floating_point()
+    return value.to(kind, copy=True) if real else value.clone()
 
 
 def said(error: BaseException) -> str:

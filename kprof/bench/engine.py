@@ -16,6 +16,7 @@ from typing import Any, Literal
 from kprof.bench import building, definitions
 from kprof.bench.api import DefinitionError, Shape
 from kprof.bench.choice import baseline_first, check_shapes, chosen, known_settings
+from kprof.bench.interrupts import INTERRUPTS, signum
 from kprof.bench.units import COPY, TWIN
 from kprof.bench.worker_process import Ended, Event, Worker
 from kprof.collect import tree
@@ -88,6 +89,7 @@ class Found:
         costs: by shape.
         timings: by shape, then unit.
         untimed: shapes that could not be timed, with the reason.
+        signum: the signal that ended it early, None without one.
     """
 
     suite: Event = field(default_factory=dict)
@@ -100,6 +102,7 @@ class Found:
     costs: dict[str, Event] = field(default_factory=dict)
     timings: dict[str, dict[str, Event]] = field(default_factory=dict)
     untimed: dict[str, str] = field(default_factory=dict)
+    signum: int | None = None
 
     def right(self, shape: str) -> list[str]:
         """Return the units to time on a shape: right everywhere, and able to do this one."""
@@ -113,7 +116,7 @@ class Found:
 
 
 def run(request: Request, tell: Callable[[str], None] = lambda _: None) -> Found:
-    """Check and time what was asked for.
+    """Check and time what was asked for, until all is done or a signal ends it.
 
     Args:
         request: what.
@@ -122,11 +125,17 @@ def run(request: Request, tell: Callable[[str], None] = lambda _: None) -> Found
     Raises:
         BadBench: the bench file cannot be used, or lacks what was asked for.
         BenchFailed: the process ended without a variant being at fault.
+        KeyboardInterrupt, SystemExit: a signal, before anything was found.
     """
     found = Found()
-    with tree.adopting_orphans():
-        while not _attempt(request, found, tell):
-            pass
+    try:
+        with tree.adopting_orphans():
+            while not _attempt(request, found, tell):
+                pass
+    except INTERRUPTS as error:
+        found.signum = signum(error)
+        if not found.checks and not found.blamed:
+            raise
     return found
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from kprof.bench import interrupts
 from kprof.bench.engine import Found, Request
 from kprof.bench.once import range_name
 from kprof.bench.result import Why
@@ -80,6 +81,8 @@ def explain(profiler: Profiler, request: Request, found: Found) -> Explained:
             report = _read(collected, folder)
     except KprofError as error:
         return Explained(notes=(f"No diagnosis: {error.message}",), signum=signum)
+    except interrupts.INTERRUPTS as error:  # while the report is read: the timings are there
+        return Explained(notes=("No diagnosis: interrupted",), signum=interrupts.signum(error))
     notes = tuple(_endings(collected))
     pairs = [(unit, shape) for shape, units in ordered for unit in units]
     told = dict(_told(report, pairs))

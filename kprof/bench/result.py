@@ -189,6 +189,7 @@ class ShapeResult:
         precision: of the operations.
         copy_s: what copying as many bytes takes, the median.
         noise: how far a unit came out from itself, timed twice.
+        problem: why none of its units could be timed, None where they could.
     """
 
     shape: str
@@ -198,6 +199,7 @@ class ShapeResult:
     precision: str | None = None
     copy_s: float | None = None
     noise: float | None = None
+    problem: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +218,7 @@ class Bench:
         target: the bench file, as it was named.
         torch: its version.
         notes: what else a reader should know.
+        interrupted: a signal ended it early; what was not run by then is skipped.
     """
 
     target: str
@@ -226,6 +229,7 @@ class Bench:
     checks: tuple[UnitChecks, ...]
     shapes: tuple[ShapeResult, ...]
     notes: tuple[str, ...] = field(default=())
+    interrupted: bool = False
 
     @property
     def wrong(self) -> tuple[str, ...]:
@@ -236,12 +240,6 @@ class Bench:
     def broken(self) -> tuple[str, ...]:
         """The units that failed or were ended."""
         return self._units("failed", "timeout")
-
-    @property
-    def untimed(self) -> tuple[str, ...]:
-        """The shapes that could not be timed although variants are right there."""
-        shapes = (s for s in self.shapes if any(u.status == "ok" and u.message for u in s.units))
-        return tuple(shape.shape for shape in shapes)
 
     def _units(self, *statuses: str) -> tuple[str, ...]:
         checked = [u.unit for u in self.checks if any(c.status in statuses for c in u.checks)]

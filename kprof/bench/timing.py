@@ -14,9 +14,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from kprof.bench import costs
 from kprof.bench.api import Cost, Shape, Suite
-from kprof.bench.checking import fresh, is_tensor, said, survives
+from kprof.bench.checking import fresh, said, survives
 from kprof.bench.graphs import Graphs
+from kprof.bench.nested import mapped, tensors
 from kprof.bench.units import COPY, TWIN, Unit
 
 SHORT_S = (
@@ -53,12 +55,13 @@ class Timer:
             self._shape(text, chosen)
         except Exception as error:  # noqa: BLE001 - whatever a user's code raises
             survives(error)
-            self._tell("not-timed", shape=text, unit=self._unit, message=said(error))
+            why = "copying as many bytes as cost says: " if self._unit == COPY else ""
+            self._tell("not-timed", shape=text, unit=self._unit, message=why + said(error))
 
     def _shape(self, text: str, chosen: Sequence[tuple[str, Unit | None]]) -> None:
         self._tell("begin", step="inputs", shape=text)
         work = Work(self._suite, self._device, Shape.parse(text), self._orders)
-        self._tell("cost", shape=text, **work.said())
+        self._tell("cost", shape=text, **costs.told(work.cost))
         stopwatch = _stopwatch(self._device, work, self._orders)
         labels: list[str] = []
         for label, unit in self._with_company(chosen, work):
@@ -107,21 +110,13 @@ class Work:
         self._torch, self._device = sys.modules["torch"], device
         inputs = fresh(suite, device, shape, orders["seed"])
         out = suite.output(*inputs) if suite.output else None
-        self.cost: Cost | None = suite.cost(*inputs) if suite.cost else None
+        self.cost: Cost | None = costs.least(suite, inputs)
         self.copied_bytes = int(self.cost.bytes // 2) if self.cost else 0
-        held = [value for value in (*inputs, out) if is_tensor(value)]
+        held = tensors((inputs, out))
         self.bytes = sum(value.numel() * value.element_size() for value in held)
         # All variants share them: where in the memory they lie is the same for all.
         self._sets = [(inputs, out)]
         self._copies: list[tuple[Any, Any]] = []
-
-    def said(self) -> dict[str, Any]:
-        """Return the cost as it is told."""
-        cost = self.cost
-        if cost is None:
-            return {"bytes": None, "flops": None, "precision": None}
-        flops = None if cost.flops is None else float(cost.flops)
-        return {"bytes": float(cost.bytes), "flops": flops, "precision": cost.precision}
 
     def maker(self, label: str, unit: Unit | None) -> Maker:
         """Return what makes calls of a unit on any of the copies."""
@@ -132,7 +127,7 @@ class Work:
     def _set(self, place: int) -> tuple[tuple[Any, ...], Any]:
         while len(self._sets) <= place:
             inputs, out = self._sets[0]
-            again = tuple(value.clone() if is_tensor(value) else value for value in inputs)
+            again = mapped(lambda value: value.clone(), inputs)
             self._sets.append((again, None if out is None else self._torch.empty_like(out)))
         return self._sets[place]
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from kprof.bench.api import Suite, Variant
+from kprof.bench.api import DefinitionError, Suite, Variant
 
 COPY, TWIN = "(copy)", "(twin)"  # no variant can be called so: what comparisons need besides
 
@@ -53,12 +53,19 @@ def units(suite: Suite, overrides: Mapping[str, Sequence[Any]]) -> list[Unit]:
     Args:
         suite: what the bench file said.
         overrides: values to try in place of the file's own, for variants with that parameter.
+
+    Raises:
+        DefinitionError: two would have one name.
     """
-    found = []
+    found: list[Unit] = []
     for variant in suite.variants.values():
         tried = {name: overrides.get(name, values) for name, values in variant.parameters.items()}
         changed = Variant(variant.name, variant.function, tried, variant.takes_out)  # type: ignore[arg-type]
         found += [Unit(changed, setting) for setting in changed.settings()]
+    names = [unit.label for unit in found]
+    for name in names:
+        if names.count(name) > 1:
+            raise DefinitionError(f"two choices of parameters are named {name}")
     return found
 
 

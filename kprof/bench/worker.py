@@ -77,16 +77,14 @@ class Run:
 
     def whole(self) -> int:
         """Load the bench file, say what it offers, wait for orders and follow them."""
-        from kprof.bench.units import units
-
         self.tell("begin", step="load")
         try:
-            suite, device = self._suite(), self._device()
+            suite = self._suite()
+            work, device = self._units(suite), self._device()
         except Refused as error:
             self.tell("refused", message=str(error))
             return 0
-        self.tell("suite", **_described(suite, device, self.job))
-        work = {unit.label: unit for unit in units(suite, self.job["overrides"])}
+        self.tell("suite", **_described(suite, work, device, self.job))
         for orders in self._orders():
             self._follow(suite, device, work, orders)
             self.tell("finished", step=orders["step"])
@@ -128,6 +126,14 @@ class Run:
             raise Refused(f"it ended itself with {error.code!r}") from error
         return api.current
 
+    def _units(self, suite: Any) -> dict[str, Any]:
+        from kprof.bench.units import units
+
+        try:
+            return {unit.label: unit for unit in units(suite, self.job["overrides"])}
+        except Exception as error:  # a value may fail to be written
+            raise Refused(explained(error, self.job["file"])) from error
+
     def _device(self) -> Any:
         torch = sys.modules.get("torch") or _imported_torch()
         if self.job["device"] == "cuda" and not torch.cuda.is_available():
@@ -164,15 +170,16 @@ def explained(error: BaseException, path: str) -> str:
     return where + (said if known else f"{kind}: {said}" if said else kind)
 
 
-def _described(suite: Any, device: Any, job: dict[str, Any]) -> dict[str, Any]:
+def _described(
+    suite: Any, work: dict[str, Any], device: Any, job: dict[str, Any]
+) -> dict[str, Any]:
     import platform
 
     from kprof.bench.hardware import described
-    from kprof.bench.units import units
 
     torch, folder = sys.modules["torch"], Path(job["file"]).parent
     return {
-        "units": [unit.described() for unit in units(suite, job["overrides"])],
+        "units": [unit.described() for unit in work.values()],
         "variants": list(suite.variants),
         "shapes": [str(shape) for shape in suite.shapes],
         "check_shapes": [str(shape) for shape in suite.check_shapes],

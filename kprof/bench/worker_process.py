@@ -59,6 +59,7 @@ class Worker:
         (folder / "job.json").write_text(said, encoding="utf-8")
         self._events = folder / "events.jsonl"
         self._events.touch()
+        self._others = set(tree.descendants(os.getpid()))
         try:
             self._child = process.start(command(python, folder), output=self._output)
         except OSError as error:
@@ -115,6 +116,10 @@ class Worker:
         if self._child.poll() is None:
             tree.end_all([self._child.pid], grace_s=0.0)
             self._child.wait()
+        # Where it ended first, as by a terminal's Ctrl-C, what it started is kprof's to end.
+        left = [pid for pid in tree.descendants(os.getpid()) if pid not in self._others]
+        if left:
+            tree.end_all(left, grace_s=0.0)
 
     @property
     def _output(self) -> Path:

@@ -17,12 +17,12 @@ from kprof.cli import delivery, options
 from kprof.cli.arguments import finite
 
 if TYPE_CHECKING:
-    from kprof.bench.engine import Request
-    from kprof.bench.profiling import Profiler
+    from kprof.bench.engine import Found, Request
+    from kprof.bench.profiling import Explained, Profiler
     from kprof.bench.result import Bench
 
 FORMATS = ("text", "html", "json", "csv")
-WRONG, BROKEN = 1, 2
+WRONG, BROKEN, SIGNALLED = 1, 2, 128
 VARIANTS = "KPROF_BENCH_VARIANTS"
 _SEEDS = 2**31
 
@@ -196,17 +196,26 @@ def _run(target: str, given: dict[str, Any]) -> int:
     request = _request(definitions.resolve(target), given, say)
     profiler = _profiler(request, given) if given["profiled"] else None
     found = engine.run(request, say)
-    if profiler is None:
-        result = assemble.bench(target, request, found, {})
-        _deliver(result, to, given)
-        return _status(result)
-    from kprof.bench import profiling
-
-    say("profiling with ncu")
-    why = profiling.explain(profiler, request, found)
+    why = _explained(profiler, request, found, say)
     result = assemble.bench(target, request, found, why.told, why.notes)
     _deliver(result, to, given)
-    return _status(result) if why.signum is None else 128 + why.signum
+    status = _status(result)
+    signum = found.signum or why.signum
+    if signum is None:
+        return status
+    click.echo("Interrupted", err=True)
+    return SIGNALLED + signum
+
+
+def _explained(
+    profiler: Profiler | None, request: Request, found: Found, say: Callable[[str], None]
+) -> Explained:
+    from kprof.bench import profiling
+
+    if profiler is None or found.signum is not None:
+        return profiling.Explained()
+    say("profiling with ncu")
+    return profiling.explain(profiler, request, found)
 
 
 def _profiler(request: Request, given: dict[str, Any]) -> Profiler:
@@ -293,11 +302,12 @@ def _status(result: Bench) -> int:
         click.echo(f"Error: {name} gives a wrong result", err=True)
     for name in result.broken:
         click.echo(f"Error: {name} could not be run", err=True)
-    for shape in result.untimed:
-        click.echo(f"Error: {shape} could not be timed", err=True)
+    untimed = [shape for shape in result.shapes if shape.problem is not None]
+    for shape in untimed:
+        click.echo(f"Error: {shape.shape} could not be timed: {shape.problem}", err=True)
     if result.wrong:
         return WRONG
-    return BROKEN if result.broken or result.untimed else 0
+    return BROKEN if result.broken or untimed else 0
 
 
 def _say(line: str) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -137,10 +138,54 @@ def test_what_cannot_be_is_refused(suite: api.Suite) -> None:
         lambda: bench.variant(name="b", block="64")(lambda: None),
         lambda: bench.tolerance(-1),
         lambda: bench.tolerance(float("nan")),
+        lambda: bench.tolerance(float("inf")),
     ):
         with pytest.raises(bench.DefinitionError):
             again()
     suite.check()
+
+
+@pytest.mark.parametrize(
+    "offered",
+    [
+        {"block": (1, "1", 2)},
+        {"block": (2, 2)},
+        {"x": ("1,y=2", "1"), "y": ("3", "2,y=3")},
+    ],
+)
+def test_two_choices_that_are_written_alike_are_refused(
+    suite: api.Suite, offered: dict[str, tuple[object, ...]]
+) -> None:
+    bench.variant(name="a", **offered)(lambda **_: None)
+    with pytest.raises(bench.DefinitionError, match=r"two choices of parameters are named a\["):
+        units(suite, {})
+
+
+def test_two_choices_of_the_command_lines_are_refused_too(suite: api.Suite) -> None:
+    bench.variant(name="a", block=(1, 2))(lambda **_: None)
+    with pytest.raises(bench.DefinitionError, match=r"named a\[block=64\]"):
+        units(suite, {"block": [64, 64]})
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"bytes": float("inf")}, "cost: bytes=inf is no finite number from 0 on"),
+        ({"bytes": float("nan")}, "cost: bytes=nan"),
+        ({"bytes": -1}, "cost: bytes=-1"),
+        ({"bytes": "12"}, "cost: bytes='12'"),
+        ({"bytes": None}, "cost: bytes=None"),
+        ({"bytes": 10**400}, "cost: bytes=1000"),
+        ({"bytes": 8, "flops": -2.5}, "cost: flops=-2.5"),
+        ({"bytes": 8, "flops": "x"}, "cost: flops='x'"),
+        ({"bytes": 8, "precision": 32}, "cost: precision=32 is no name"),
+    ],
+)
+def test_a_cost_that_cannot_be_names_itself_and_the_value(given: dict[str, Any], said: str) -> None:
+    with pytest.raises(bench.DefinitionError) as refused:
+        bench.Cost(**given)
+    assert str(refused.value).startswith(said)
+    assert len(str(refused.value)) < 120
 
 
 @pytest.mark.parametrize("missing", ["variants", "inputs", "reference"])
