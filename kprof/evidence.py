@@ -110,6 +110,15 @@ def where(found: Iterable[Place]) -> str:
     return next((f" at {name}" for place in found if (name := named(place))), "")
 
 
+def mostly(found: Iterable[Place], what: str = "wait") -> str:
+    """Say in a headline where most of it is: ``; most wait at file.cu:12``; nothing without lines.
+
+    A clause of its own: what stands before it is of the whole kernel, not of that line.
+    """
+    at = where(found)
+    return f"; most {what}{at}" if at else ""
+
+
 def _name(kernel: Kernel, quantity: Quantity) -> str:
     """Return the metric the value was read from when it is a single one of its kind, else our name."""
     for way in quantity.ways:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kprof.model import Evidence, Finding, Place
 from kprof.units import quantity, share
-from kprof.words import at_the_limit, gain
+from kprof.words import NO_GAIN, at_the_limit, gain
 
 
 def part(place: Place, amount: float | None = None) -> str:
@@ -43,5 +43,8 @@ def prospect(finding: Finding) -> str | None:
     """
     if finding.estimated_speedup is None:
         return None
+    expected = gain(finding.estimated_speedup)
+    if expected == NO_GAIN:
+        return expected
     label = "left to gain" if at_the_limit(finding) else "fixing it"
-    return f"{label}: {gain(finding.estimated_speedup)}"
+    return f"{label}: {expected}"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-
-from kprof.model import Instruction, Kernel
+from kprof.model import Kernel
 
 
 def share(kernel: Kernel, prefixes: tuple[str, ...]) -> float | None:
@@ -40,15 +38,3 @@ def mnemonic(sass: str) -> str:
     if words and words[0].startswith("@"):
         words = words[1:]
     return words[0] if words else ""
-
-
-def sampled_at(prefixes: Iterable[str]) -> Callable[[Instruction], float]:
-    """Return how often instructions with these beginnings were sampled waiting, 0 for others."""
-    begins = tuple(prefixes)
-
-    def weight(row: Instruction) -> float:
-        if not mnemonic(row.sass).startswith(begins):
-            return 0.0
-        return sum(n for name, n in row.values.items() if name.startswith("smsp__pcsamp"))
-
-    return weight

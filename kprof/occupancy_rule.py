@@ -46,11 +46,11 @@ def limited_by(
         estimated_speedup=speedup,
         resource="occupancy",
         evidence=(
-            *measured(kernel, m.THEORETICAL_OCCUPANCY, LOW_PCT, "NVIDIA rule TheoreticalOccupancy"),
+            *measured(kernel, m.THEORETICAL_OCCUPANCY, LOW_PCT, "NVIDIA rule TheoreticalOccupancy", side="below"),
             *measured(kernel, m.ACHIEVED_OCCUPANCY),
-            *measured(kernel, m.ELIGIBLE_WARPS, ELIGIBLE, "NVIDIA rule IssueSlotUtilization"),
+            *measured(kernel, m.ELIGIBLE_WARPS, ELIGIBLE, "NVIDIA rule IssueSlotUtilization", side="below"),
             derived("stalled time waiting for data", 100.0 * _waiting(kernel), "%", 100.0 * WAITING,
-                    "NVIDIA rule CPIStall"),
+                    "NVIDIA rule CPIStall", side="at least"),
             busy(top),
         ),
         refuted_by="a unit at 60 % or more, at least one eligible warp per scheduler, or no change in "

@@ -110,6 +110,8 @@ _ONLY = {
     "issue": "only fewer instructions help",
 }
 
+NO_GAIN = "no gain expected from this alone"
+
 _FULL_PCT = 99.9  # theoretical occupancy that leaves no warp slot empty
 _PRECISIONS = {"fp64", "fp32", "fp16", "bf16", "tf32", "fp8", "fp4", "int8", "int4", "int1"}
 _ACRONYMS = {
@@ -189,7 +191,7 @@ def gain(estimate: Speedup) -> str:
     """Say what a fix could bring: ``up to 1.3× as fast, estimated``."""
     times = speedup(estimate.low, estimate.high)
     if times == speedup(1.0, 1.0):
-        return "no gain expected from this alone"
+        return NO_GAIN
     return f"{times} as fast, estimated"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kprof import estimate, stall_rule
 from kprof import metrics as m
-from kprof.evidence import OWN, busy, derived, measured, places, where
+from kprof.evidence import OWN, busy, derived, measured, mostly, places
 from kprof.limiter import BUSY_PCT
 from kprof.metrics.opcodes import is_global_atomic
 from kprof.model import Evidence, Finding, Instruction, Kernel, Speedup
@@ -74,22 +74,22 @@ def atomic_contention(kernel: Kernel) -> Finding | None:
     speedup = _speedup(kernel, share)
     if not estimate.is_worth_it(speedup):
         return None
-    found, same = places(kernel, _updates), _per_sector(kernel)
+    found, same = places(kernel, _updates, of="the executed atomics"), _per_sector(kernel)
     proven = same is not None and same > WORDS_PER_SECTOR
     return Finding(
         rule="atomic-contention",
         severity=estimate.severity(speedup),
         confidence="high" if proven else "medium",
         headline=f"Atomic updates wait for each other: {rate:.2g} per L2 cycle are all that get done, and no unit is "
-        f"more than {top.pct:.0f} % busy{where(found)}",
+        f"more than {top.pct:.0f} % busy{mostly(found, 'updates')}",
         detail=_detail(kernel, same if proven else None),
         estimated_speedup=speedup,
         resource="l2",
         evidence=(
             *measured(kernel, m.GLOBAL_ATOMICS),
-            derived("updates per L2 cycle", rate, "inst/cycle", PER_CYCLE, OWN),
+            derived("updates per L2 cycle", rate, "inst/cycle", PER_CYCLE, OWN, side="at least"),
             derived("stalled time at atomics and full queues", 100.0 * share, "%",
-                    100.0 * stall_rule.STALL_SHARE, stall_rule.NVIDIA_STALL),
+                    100.0 * stall_rule.STALL_SHARE, stall_rule.NVIDIA_STALL, side="at least"),
             busy(top),
             *_shared(same),
         ),
@@ -168,4 +168,6 @@ def _detail(kernel: Kernel, same: float | None) -> str:
 def _shared(same: float | None) -> tuple[Evidence, ...]:
     if same is None:
         return ()
-    return (derived("updates per sector", same, "inst/sector", WORDS_PER_SECTOR, OWN),)
+    return (
+        derived("updates per sector", same, "inst/sector", WORDS_PER_SECTOR, OWN, side="at least"),
+    )

@@ -6,7 +6,7 @@ from kprof import metrics as m
 from kprof import stall_rule
 from kprof.attribution import at_barriers
 from kprof.estimate import is_worth_it, severity
-from kprof.evidence import busy, derived, measured, where
+from kprof.evidence import busy, derived, measured, mostly
 from kprof.limiter import BUSY_PCT
 from kprof.model import Evidence, Finding, Kernel
 from kprof.rule import rule
@@ -75,16 +75,16 @@ def barrier_stalls(kernel: Kernel) -> Finding | None:
         severity=severity(speedup),
         confidence="high" if share >= stall_rule.SURE_SHARE else "medium",
         headline=f"Warps wait for each other: {100 * share:.0f} % of stalled time passes at barriers and no unit "
-        f"is more than {top.pct:.0f} % busy{where(found)}",
+        f"is more than {top.pct:.0f} % busy{mostly(found)}",
         detail=_detail(between),
         estimated_speedup=speedup,
         resource="latency",
         evidence=(
             derived("barrier share of stalls", 100.0 * share, "%", 100.0 * stall_rule.STALL_SHARE,
-                    stall_rule.NVIDIA_STALL),
+                    stall_rule.NVIDIA_STALL, side="at least"),
             busy(top),
             *_often(between),
-            *measured(kernel, m.BLOCK_THREADS, LARGE_BLOCK, stall_rule.NVIDIA_STALL),
+            *measured(kernel, m.BLOCK_THREADS, LARGE_BLOCK, stall_rule.NVIDIA_STALL, side="at least"),
             *measured(kernel, m.ISSUE_ACTIVE),
             *measured(kernel, m.THREADS_PER_INSTRUCTION),
         ),
@@ -110,7 +110,9 @@ def _detail(between: float | None) -> str:
 def _often(between: float | None) -> tuple[Evidence, ...]:
     if between is None:
         return ()
-    return (derived("warp instructions per barrier", between, "inst", OFTEN, "kprof"),)
+    return (
+        derived("warp instructions per barrier", between, "inst", OFTEN, "kprof", side="below"),
+    )
 
 
 def _advice(kernel: Kernel, between: float | None) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kprof import metrics as m
 from kprof import stall_rule
 from kprof.estimate import is_worth_it, severity
-from kprof.evidence import busy, derived, measured, places, where
+from kprof.evidence import busy, derived, measured, mostly, places
 from kprof.limiter import BUSY_PCT, runs_matrix_instructions
 from kprof.model import Finding, Kernel
 from kprof.rule import rule
@@ -82,20 +82,20 @@ def dependency_stalls(kernel: Kernel) -> Finding | None:
     speedup = stall_rule.gain(kernel, share)
     if not is_worth_it(speedup):
         return None
-    found = places(kernel, stall_rule.samples(*CHAIN))
+    found = places(kernel, stall_rule.samples(*CHAIN), of="the dependency samples")
     return Finding(
         rule="dependency-stalls",
         severity=severity(speedup),
         confidence="high" if share >= stall_rule.SURE_SHARE else "medium",
         headline=f"Instructions wait for each other: {100 * share:.0f} % of stalled time, with {eligible:.2f} warps per "
-        f"scheduler ready and no unit more than {top.pct:.0f} % busy{where(found)}",
+        f"scheduler ready and no unit more than {top.pct:.0f} % busy{mostly(found)}",
         detail="There are too few independent instructions, in a thread or over all warps, to fill the latency of arithmetic.",
         estimated_speedup=speedup,
         resource="latency",
         evidence=(
             derived("dependency share of stalls", 100.0 * share, "%", 100.0 * stall_rule.STALL_SHARE,
-                    stall_rule.NVIDIA_STALL),
-            *measured(kernel, m.ELIGIBLE_WARPS, ELIGIBLE, "NVIDIA rule IssueSlotUtilization, ncu 2025.3"),
+                    stall_rule.NVIDIA_STALL, side="at least"),
+            *measured(kernel, m.ELIGIBLE_WARPS, ELIGIBLE, "NVIDIA rule IssueSlotUtilization, ncu 2025.3", side="below"),
             busy(top),
             *(derived(f"{reason} share of stalls", 100.0 * shares[reason], "%")
               for reason in CHAIN if reason in shares),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from kprof import metrics as m
 from kprof import stall_rule
 from kprof.estimate import is_worth_it, severity
-from kprof.evidence import OWN, busy, derived, measured, places, where
+from kprof.evidence import OWN, busy, derived, measured, mostly, places, samples_of
 from kprof.limiter import BUSY_PCT
 from kprof.model import Finding, Kernel
 from kprof.rule import rule
@@ -127,21 +127,21 @@ def instruction_cache_misses(kernel: Kernel) -> Finding | None:
     speedup = stall_rule.gain(kernel, share)
     if not is_worth_it(speedup):
         return None
-    found = places(kernel, stall_rule.samples(missing.sampled))
+    found = places(kernel, stall_rule.samples(missing.sampled), of=samples_of(missing.stall))
     return Finding(
         rule="instruction-cache-misses",
         severity=severity(speedup),
         confidence="high" if share >= stall_rule.SURE_SHARE else "medium",
         headline=f"{missing.cache} misses: {100 * share:.0f} % of stalled time waits for {missing.what} and no unit "
-        f"is more than {top.pct:.0f} % busy{where(found)}",
+        f"is more than {top.pct:.0f} % busy{mostly(found)}",
         detail=missing.detail,
         estimated_speedup=speedup,
         resource="latency",
         evidence=(
             derived(f"{missing.stall.replace('_', '-')} share of stalls", 100.0 * share, "%",
-                    100.0 * stall_rule.STALL_SHARE, stall_rule.NVIDIA_STALL),
+                    100.0 * stall_rule.STALL_SHARE, stall_rule.NVIDIA_STALL, side="at least"),
             busy(top),
-            derived("passes over the code per SM", passes, "", PASSES, OWN),
+            derived("passes over the code per SM", passes, "", PASSES, OWN, side="at least"),
             *measured(kernel, m.ISSUE_ACTIVE),
         ),
         refuted_by=f"a unit at {BUSY_PCT:.0f} % or more, or no change in time with {missing.test}",

@@ -5,7 +5,8 @@ from __future__ import annotations
 from kprof import estimate
 from kprof import instruction_mix as mix
 from kprof import metrics as m
-from kprof.evidence import OWN, busy, derived, measured, places, where
+from kprof.attribution import executed
+from kprof.evidence import OWN, busy, derived, measured, where
 from kprof.limiter import BUSY_PCT, limiter
 from kprof.model import Evidence, Finding, Kernel, Limiter
 from kprof.rule import rule
@@ -84,7 +85,7 @@ def integer_bound(kernel: Kernel) -> Finding | None:
     speedup = estimate.gain(kernel, avoidable, {"alu", "fma", "issue", "control"})
     if top.resource == "issue" and not divides:
         return None  # issue-bound says as much
-    found = places(kernel, mix.sampled_at(INTEGER))
+    found = executed(kernel, INTEGER, "integer instructions")
     return Finding(
         rule="integer-bound",
         severity=estimate.severity(speedup) if divides else "low",
@@ -97,8 +98,8 @@ def integer_bound(kernel: Kernel) -> Finding | None:
         resource="issue" if top.resource == "issue" else "math",
         evidence=(
             busy(top),
-            derived("integer share of all instructions", 100.0 * share, "%", 100.0 * MOST, OWN),
-            *((derived("divisions, of all instructions", 100.0 * division, "%", 100.0 * DIVIDES, OWN),)
+            derived("integer share of all instructions", 100.0 * share, "%", 100.0 * MOST, OWN, side="at least"),
+            *((derived("divisions, of all instructions", 100.0 * division, "%", 100.0 * DIVIDES, OWN, side="at least"),)
               if divides else ()),
             *_evidence(groups),
             *measured(kernel, m.ISSUE_PCT),

@@ -107,7 +107,7 @@ def low_l2_reuse(kernel: Kernel) -> Finding | None:
         ),
         refuted_by="input and output that together are about as large as the bytes moved: then each "
         "was fetched once, and only fewer bytes help",
-        source=places(kernel, _loads),
+        source=places(kernel, _loads, of="the global sectors loaded"),
         advice=(
             "Let blocks that run at the same time share data: group the tiles (swizzled rasterisation), or sort and renumber what is gathered.",
             "Finish one slice of the data that fits in L2 before starting the next.",

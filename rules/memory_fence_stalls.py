@@ -5,7 +5,7 @@ from __future__ import annotations
 from kprof import metrics as m
 from kprof import stall_rule
 from kprof.estimate import is_worth_it, severity
-from kprof.evidence import OWN, busy, derived, places, where
+from kprof.evidence import OWN, busy, derived, mostly, places, samples_of
 from kprof.limiter import BUSY_PCT
 from kprof.model import Evidence, Finding, Kernel
 from kprof.rule import rule
@@ -64,19 +64,19 @@ def memory_fence_stalls(kernel: Kernel) -> Finding | None:
     speedup = stall_rule.gain(kernel, share)
     if not is_worth_it(speedup):
         return None
-    found = places(kernel, stall_rule.samples("membar"))
+    found = places(kernel, stall_rule.samples("membar"), of=samples_of("membar"))
     fences = _fences(kernel)
     return Finding(
         rule="memory-fence-stalls",
         severity=severity(speedup),
         confidence="high" if share >= stall_rule.STALL_SHARE else "medium",
         headline=f"Warps wait for memory fences: {100 * share:.0f} % of stalled time and no unit is more than "
-        f"{top.pct:.0f} % busy{where(found)}",
+        f"{top.pct:.0f} % busy{mostly(found)}",
         detail=_detail(fences),
         estimated_speedup=speedup,
         resource="latency",
         evidence=(
-            derived("membar share of stalls", 100.0 * share, "%", 100.0 * FENCE_SHARE, OWN),
+            derived("membar share of stalls", 100.0 * share, "%", 100.0 * FENCE_SHARE, OWN, side="at least"),
             busy(top),
             *_counts(fences),
         ),

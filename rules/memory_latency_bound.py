@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kprof import estimate, stall_rule
 from kprof import metrics as m
-from kprof.evidence import busy, derived, measured, places
+from kprof.evidence import busy, derived, measured, places, samples_of
 from kprof.metrics import accesses
 from kprof.model import Finding, Kernel, Speedup
 from kprof.producer import LONG, told, waits
@@ -68,7 +68,7 @@ def memory_latency_bound(kernel: Kernel) -> Finding | None:
         evidence=(
             busy(top),
             derived("long-scoreboard share of stalls", 100.0 * stall[1], "%", 100.0 * stall_rule.STALL_SHARE,
-                    stall_rule.NVIDIA_STALL),
+                    stall_rule.NVIDIA_STALL, side="at least"),
             *measured(kernel, m.DRAM_PCT),
             *measured(kernel, m.ACHIEVED_OCCUPANCY),
             *measured(kernel, m.ELIGIBLE_WARPS),
@@ -77,7 +77,7 @@ def memory_latency_bound(kernel: Kernel) -> Finding | None:
         ),
         refuted_by="device memory at 80 % or more (then it is bandwidth), or no change in time with twice "
         "the independent loads per thread",
-        source=places(kernel, samples_at(kernel, LONG)),
+        source=places(kernel, samples_at(kernel, LONG), of=samples_of(LONG)),
         waits=waiting,
         advice=_advice(kernel),
     )  # fmt: skip

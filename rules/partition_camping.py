@@ -89,14 +89,14 @@ def partition_camping(kernel: Kernel) -> Finding | None:
         estimated_speedup=speedup,
         resource=hot.level,
         evidence=(
-            derived(f"busiest {hot.what} over the mean", hot.uneven, "", UNEVEN, OWN),
+            derived(f"busiest {hot.what} over the mean", hot.uneven, "", UNEVEN, OWN, side="at least"),
             derived(f"how busy that {hot.what} is", hot.pct, "%", BUSY_PCT,
-                    "NVIDIA rule SOLBottleneck, ncu 2025.3"),
+                    "NVIDIA rule SOLBottleneck, ncu 2025.3", side="at least"),
             *measured(kernel, m.L2_PCT),
             *measured(kernel, m.DRAM_PCT),
         ),
         refuted_by="no change in time when blocks start at different places or use copies of their own",
-        source=places(kernel, _sectors),
+        source=places(kernel, _sectors, of="the global sectors touched"),
         advice=_advice(kernel),
     )  # fmt: skip
 

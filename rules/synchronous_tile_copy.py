@@ -86,7 +86,11 @@ def synchronous_tile_copy(kernel: Kernel) -> Finding | None:
     speedup = stall_rule.gain(kernel, min(share + barrier, 1.0))
     if not is_worth_it(speedup):
         return None
-    found = places(kernel, lambda row: row.values.get(SAMPLES, 0.0) if row in copies else 0.0)
+    found = places(
+        kernel,
+        lambda row: row.values.get(SAMPLES, 0.0) if row in copies else 0.0,
+        of="the samples at tile copies",
+    )
     return Finding(
         rule="synchronous-tile-copy",
         severity=severity(speedup),
@@ -99,7 +103,7 @@ def synchronous_tile_copy(kernel: Kernel) -> Finding | None:
         resource="latency",
         evidence=(
             busy(top),
-            derived("stalls at tile copies", 100.0 * share, "%", 100.0 * WAIT_SHARE, OWN),
+            derived("stalls at tile copies", 100.0 * share, "%", 100.0 * WAIT_SHARE, OWN, side="at least"),
             derived("barrier stalls", 100.0 * barrier, "%"),
             *measured(kernel, m.SHARED_STORES),
             *measured(kernel, m.ASYNC_COPIES),

@@ -73,7 +73,7 @@ def uncoalesced_global_access(kernel: Kernel) -> Finding | None:
     speedup = estimate.gain(kernel, _saved(kernel, sectors, ideal, resource), RELIEVES)
     if not estimate.is_worth_it(speedup):
         return None
-    found = places(kernel, _excess, sectors - ideal)
+    found = places(kernel, _excess, sectors - ideal, of="the excess sectors")
     return Finding(
         rule="uncoalesced-global-access",
         severity=estimate.severity(speedup),
@@ -86,7 +86,9 @@ def uncoalesced_global_access(kernel: Kernel) -> Finding | None:
         estimated_speedup=speedup,
         resource=resource,
         evidence=(
-            derived("excess sectors", 100.0 * excess, "%", 100.0 * EXCESS_SHARE, OWN),
+            derived(
+                "excess sectors", 100.0 * excess, "%", 100.0 * EXCESS_SHARE, OWN, side="at least"
+            ),
             *measured(kernel, m.GLOBAL_SECTORS),
             *measured(kernel, m.GLOBAL_SECTORS_IDEAL),
             *measured(kernel, m.L1_HIT),

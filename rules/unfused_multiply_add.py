@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from kprof import estimate
-from kprof import instruction_mix as mix
 from kprof import metrics as m
-from kprof.evidence import busy, derived, places, where
+from kprof.attribution import executed
+from kprof.evidence import busy, derived, where
 from kprof.limiter import BUSY_PCT, limiter
 from kprof.model import Evidence, Finding, Kernel, Limiter, Speedup
 from kprof.quantity import Quantity
@@ -109,7 +109,7 @@ def _finding(kernel: Kernel, top: Limiter, precision: Precision, share: float) -
     speedup = Speedup(low=min(worst.low, best.high), high=best.high)
     if not estimate.is_worth_it(speedup):
         return None
-    found = places(kernel, mix.sampled_at(precision.opcodes))
+    found = executed(kernel, precision.opcodes, f"{precision.name} instructions")
     return Finding(
         rule="unfused-multiply-add",
         severity=estimate.severity(speedup),
@@ -123,7 +123,7 @@ def _finding(kernel: Kernel, top: Limiter, precision: Precision, share: float) -
         evidence=(
             busy(top),
             derived(f"{precision.name} instructions that fusing would save", 100.0 * share, "%",
-                    100.0 * PAIRS, NVIDIA_FUSED),
+                    100.0 * PAIRS, NVIDIA_FUSED, side="at least"),
             *_counts(kernel, precision),
         ),
         refuted_by="sums that come before their product, or results that must equal those without fused "

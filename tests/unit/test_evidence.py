@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kprof import metrics as m
-from kprof.evidence import busy, derived, measured, places, where
+from kprof.evidence import busy, derived, measured, mostly, places, where
 from kprof.model import Evidence, Instruction, Limiter, Place
 from kprof.quantity import Quantity
 from tests.kernels import DRAM, L1_HIT, kernel, row
@@ -100,6 +100,11 @@ def test_a_headline_names_the_first_place_with_a_line() -> None:
     assert where((unknown, Place("/src/dir/a.cu", 7, "LDG", 16, 0.5))) == " at a.cu:7"
     assert where((unknown,)) == ""
     assert where(()) == ""
+
+
+def test_a_headline_says_where_most_wait() -> None:
+    assert mostly((Place("/src/a.cu", 7, "LDG", 16, 0.5),)) == "; most wait at a.cu:7"
+    assert mostly(()) == ""
 
 
 def test_instructions_of_one_line_are_one_place() -> None:

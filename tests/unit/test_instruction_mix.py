@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from kprof import instruction_mix as mix
-from tests.kernels import kernel, row
+from tests.kernels import kernel
 
 
 def test_a_share_is_of_all_executed_instructions() -> None:
@@ -36,21 +36,3 @@ def test_parts_add_up_to_all_of_the_groups_largest_first() -> None:
 )
 def test_the_opcode_of_an_instruction(sass: str, opcode: str) -> None:
     assert mix.mnemonic(sass) == opcode
-
-
-def test_only_samples_of_the_wanted_instructions_count() -> None:
-    weight = mix.sampled_at(["IMAD"])
-    assert (
-        weight(
-            row(
-                "@P1 IMAD R1, R2, R3, R4",
-                smsp__pcsamp_warps_issue_stalled_wait_not_issued=5.0,
-                inst_executed=9.0,
-            )
-        )
-        == 5.0
-    )
-    assert (
-        weight(row("FFMA R1, R2, R3, R4", smsp__pcsamp_warps_issue_stalled_wait_not_issued=5.0))
-        == 0.0
-    )
