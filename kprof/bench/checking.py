@@ -14,13 +14,13 @@ from typing import Any
 from kprof.bench.api import Shape, Suite
 from kprof.bench.comparing import compared, unchanged, worse, wrong
 from kprof.bench.nested import is_tensor, mapped, tensors
-from kprof.bench.poison import allocated, spoil
+from kprof.bench.poison import NAN, allocated, mark_for, spoil
 from kprof.bench.units import Unit
 
 # Elements on each side of a guarded tensor. A multiple of 256 bytes for every type, so that what
 # is aligned stays so.
 _GUARD = 256
-_MARK = 77  # on both sides of an output; every type holds it exactly
+_MARK = 77  # on both sides of an output
 _FRESH = 2  # inputs per shape
 
 
@@ -77,7 +77,7 @@ class Checker:
         torch = _torch()
         guarded = mapped(with_nan_around, inputs)
         before = [value.clone() for value in tensors(guarded)]
-        out, sides = self._place(unit, guarded)
+        out, sides = self._place(unit, guarded, wanted)
         spoil(wanted, places)
         got = unit.bound(guarded, out)()
         synchronize(torch, self._device)
@@ -89,12 +89,14 @@ class Checker:
         asked: float | None = self._orders["tolerance"]
         return self._suite.tolerance if asked is None else asked
 
-    def _place(self, unit: Unit, inputs: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    def _place(
+        self, unit: Unit, inputs: tuple[Any, ...], wanted: Any
+    ) -> tuple[Any, tuple[Any, ...]]:
         if not unit.variant.takes_out:
             return None, ()
         if self._suite.output is None:
             raise TypeError("it takes out, but no function is marked with @bench.output")
-        return _marked(self._suite.output(*inputs))
+        return _marked(self._suite.output(*inputs), wanted)
 
 
 def fresh(suite: Suite, device: Any, shape: Shape, seed: int) -> tuple[Any, ...]:
@@ -147,21 +149,22 @@ def synchronize(torch: Any, device: Any) -> None:
         torch.cuda.synchronize(device)
 
 
-def _marked(out: Any) -> tuple[Any, tuple[Any, ...]]:
-    """Return an output full of NaN, and the marked memory before and after it."""
-    poison = float("nan") if out.is_floating_point() else -_MARK
+def _marked(out: Any, wanted: Any) -> tuple[Any, tuple[Any, ...]]:
+    """Return an output that is wrong everywhere, and the marked memory before and after it."""
+    mark = mark_for(out, wanted)
     if not out.is_contiguous():
-        return out.fill_(poison), ()
+        return out.fill_(float("nan") if mark == NAN else mark), ()
     flat = out.new_full((out.numel() + 2 * _GUARD,), _MARK)
-    inside = flat[_GUARD : _GUARD + out.numel()].view(out.shape)
-    inside.fill_(poison)
-    return inside, (flat[:_GUARD], flat[_GUARD + out.numel() :])
+    inside = flat[_GUARD : _GUARD + out.numel()]
+    inside.view(_torch().uint8).fill_(mark)
+    return inside.view(out.shape), (flat[:_GUARD], flat[_GUARD + out.numel() :])
 
 
 def _trespasses(
     torch: Any, inputs: tuple[Any, ...], before: list[Any], sides: tuple[Any, ...]
 ) -> dict[str, Any]:
-    if any(bool((side != _MARK).any()) for side in sides):
+    # Compared as it was written: a type may hold something else than the number.
+    if not all(unchanged(torch, side, torch.full_like(side, _MARK)) for side in sides):
         return wrong("it wrote outside its output")
     now = list(tensors(inputs))
     if len(now) != len(before) or not all(

@@ -15,8 +15,8 @@ from typing import Any
 
 _SIZES = (8, 4, 2, 1)  # bytes per element that a result may have, whatever the reference has
 _BLOCKS = 3  # of each size: a variant may allocate others before its result
-_NAN = 0xFF  # in every byte it is NaN, in every floating-point type
-_ODD = 0xB3  # -77 in int8; far from what an operator gives in the others
+NAN = 0xFF  # in every byte it is NaN, in every floating-point type
+_ODD = 0x7E  # 126 in int8; huge in every longer type, of floating point too
 
 
 def spoil(wanted: Any, further: Iterable[int] = ()) -> None:
@@ -29,7 +29,7 @@ def spoil(wanted: Any, further: Iterable[int] = ()) -> None:
     torch = sys.modules["torch"]
     sizes = (16, *_SIZES) if wanted.is_complex() else _SIZES
     counts = dict.fromkeys([*(wanted.numel() * size for size in sizes), *further])
-    mark = _mark(torch, wanted)
+    mark = mark_for(wanted, wanted)
     # All together reach further blocks; one size after the other finds each time the memory that
     # the variant will find.
     held = [_filled(torch, count, mark, wanted.device) for count in counts]
@@ -54,8 +54,10 @@ def _filled(torch: Any, count: int, mark: int, device: Any) -> list[Any]:
         return []
 
 
-def _mark(torch: Any, wanted: Any) -> int:
-    """Return a byte that is wrong wherever it is left: of a truth value, the rarer one."""
-    if wanted.dtype == torch.bool:
-        return int(2 * int(wanted.sum()) < wanted.numel())
-    return _NAN if wanted.is_floating_point() or wanted.is_complex() else _ODD
+def mark_for(result: Any, wanted: Any) -> int:
+    """Return a byte that is wrong wherever it is left in a result of this one's type."""
+    if result.is_floating_point() or result.is_complex():
+        return NAN
+    if result.dtype == sys.modules["torch"].bool:  # the rarer value
+        return int(2 * int((wanted != 0).sum()) < wanted.numel())
+    return _ODD

@@ -313,6 +313,50 @@ def sliced(a, result):
     assert got == {("right", kind) for kind in UNWRITTEN}
 
 
+def test_outputs_of_every_type_are_guarded(tmp_path: Path) -> None:
+    text = f"""
+{shapes(len(UNWRITTEN))}
+results = ({", ".join(f"lambda a: {result}" for result in UNWRITTEN.values())})
+
+@bench.inputs
+def inputs(shape, generator):
+    return torch.arange(7000) % 3, results[shape.get("kind", 0)]
+
+@bench.output
+def output(a, result):
+    return torch.empty_like(result(a))
+
+@bench.reference(double=False)
+def reference(a, result):
+    return result(a)
+
+@bench.variant
+def right(a, result, out):
+    out.copy_(result(a))
+
+@bench.variant
+def empty(a, result, out):
+    pass
+
+@bench.variant
+def half(a, result, out):
+    out[:5000] = result(a[:5000])
+
+@bench.variant
+def beyond(a, result, out):
+    out.copy_(result(a))
+    out.as_strided((1,), (1,), out.storage_offset() + out.numel()).fill_(0)
+"""
+    found, _ = bench(tmp_path, text, "--check-only")
+    got = {
+        (unit["unit"], list(UNWRITTEN)[int(check["shape"][-1])])
+        for unit in found["checks"]
+        for check in unit["checks"]
+        if check["status"] == "ok"
+    }
+    assert got == {("right", kind) for kind in UNWRITTEN}
+
+
 @pytest.mark.parametrize(
     ("cost", "said"),
     [

@@ -155,3 +155,29 @@ def test_what_ended_it_early_is_known_whatever_was_measured(
     why = profiling.explain(profiling.Profiler("ncu", None, None), request, found)
     assert why.signum == 2
     assert why.notes
+
+
+@pytest.mark.parametrize(("raised", "signum"), [(KeyboardInterrupt(), 2), (SystemExit(143), 15)])
+def test_a_signal_while_the_report_is_read_costs_the_timings_nothing(
+    monkeypatch: pytest.MonkeyPatch, found: Found, raised: BaseException, signum: int
+) -> None:
+    def read(*_: object) -> Report:
+        raise raised
+
+    ended = Collected(Path("r"), NcuLog(), 0, 0, None, timed_out=False, elapsed_s=1.0)
+    monkeypatch.setattr(profiling, "_collected", lambda *_: ended)
+    monkeypatch.setattr(profiling, "_read", read)
+    request = Request(Path("x.py"), sys.executable)
+    why = profiling.explain(profiling.Profiler("ncu", None, None), request, found)
+    assert why == Explained(notes=("No diagnosis: interrupted",), signum=signum)
+
+
+def test_an_exit_that_is_no_signals_goes_on(monkeypatch: pytest.MonkeyPatch, found: Found) -> None:
+    def read(*_: object) -> Report:
+        raise SystemExit(3)
+
+    ended = Collected(Path("r"), NcuLog(), 0, 0, None, timed_out=False, elapsed_s=1.0)
+    monkeypatch.setattr(profiling, "_collected", lambda *_: ended)
+    monkeypatch.setattr(profiling, "_read", read)
+    with pytest.raises(SystemExit):
+        profiling.explain(profiling.Profiler("ncu", None, None), Request(Path("x"), "p"), found)
