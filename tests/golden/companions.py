@@ -15,7 +15,6 @@ ALLOWED: dict[str, dict[str, str]] = {
         "memory-latency-bound": "like bad, it has one load in flight per thread: that is another fault"
     },
     "atomic-contention-bad": {
-        "memory-latency-bound": _WAITS,
         "partition-camping": "the one address lies in one slice of L2",
     },
     "launch-overhead-bound-good": {
@@ -30,12 +29,10 @@ ALLOWED: dict[str, dict[str, str]] = {
     },
     "occupancy-limited-by-registers-bad": {"memory-latency-bound": _WAITS},
     "occupancy-limited-by-shared-memory-bad": {"memory-latency-bound": _WAITS},
-    "partition-camping-bad": {"memory-latency-bound": _WAITS},
     "partition-camping-good": {
         "memory-latency-bound": "each thread has one load in flight, as in bad",
         "workload-imbalance": "SMs far from their copy of the table take longer",
     },
-    "remote-memory-traffic-bad": {"memory-latency-bound": _WAITS},
     "remote-memory-traffic-good": {
         "memory-latency-bound": _ONE_LOAD,
         "achieved-occupancy-gap": _ONE_LOAD,
@@ -47,7 +44,6 @@ ALLOWED: dict[str, dict[str, str]] = {
     "synchronous-tile-copy-good": {
         "shared-bank-conflicts": "the tile of bad: its conflicts are what is left"
     },
-    "tail-effect-bad": {"memory-latency-bound": "the few warps of the last wave hide nothing"},
     "tensor-cores-unused-good": {
         "tensor-pipe-underused": "a first version on tensor cores: without stages ahead",
         "memory-latency-bound": _WAITS,
@@ -56,7 +52,6 @@ ALLOWED: dict[str, dict[str, str]] = {
         "memory-latency-bound": _ONE_LOAD,
         "achieved-occupancy-gap": _ONE_LOAD,
     },
-    "workload-imbalance-bad": {"memory-latency-bound": _WAITS},
 }
 # Samples that are named after what they do, with what they are built to show.
 PLANTED = {

@@ -106,7 +106,7 @@ def test_the_header_of_a_sample_says_what_comes_out(depth: str, name: str) -> No
     if said.startswith("none of its own rule"):
         assert name.rpartition("-")[0] not in severities(diagnosed(depth, name))
     elif said.startswith("none of the memory rules"):
-        assert first(diagnosed(depth, name)) in {"compute-bound", "issue-bound"}
+        assert first(diagnosed(depth, name)) in {"compute-bound", "issue-bound", "integer-bound"}
     else:
         assert first(diagnosed(depth, name)) == said.split(",")[0].split(" ")[0]
 
