@@ -215,3 +215,9 @@ def test_schedulers_that_issue_most_of_the_time_do_not_wait(case: Case) -> None:
     """Then nothing is busy on average because SMs have no work, and stalls are a share of little."""
     busy = {**case.kernel.metrics, "smsp__issue_active.avg.per_cycle_active": 0.81}
     assert RULES[case.rule].check(replace(case.kernel, metrics=busy)) is None
+
+
+def test_schedulers_that_idle_a_fifth_of_the_time_may_wait() -> None:
+    (case, *_) = (case for case in FIRING if case.rule == "memory-latency-bound")
+    slots = {**case.kernel.metrics, "smsp__issue_active.avg.per_cycle_active": 0.79}
+    assert RULES[case.rule].check(replace(case.kernel, metrics=slots)) is not None
