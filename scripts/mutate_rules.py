@@ -37,6 +37,7 @@ CONTENT = ("rules", "reports", "sample_kernels")
 SHARED = {
     "kprof/balance.py": ("tests/unit/test_balance.py",),
     "kprof/estimate.py": ("tests/unit/test_estimate.py",),
+    "kprof/filling.py": ("tests/unit/test_filling.py",),
     "kprof/limiter.py": ("tests/unit/test_limiter.py",),
     "kprof/occupancy_rule.py": (),
     "kprof/ordering.py": ("tests/unit/test_ordering.py",),
