@@ -224,8 +224,13 @@ def _check(request: Request, found: Found, worker: Worker, tell: Callable[[str],
         if todo:
             left.append((shape, todo))
     tell(f"checking {len(_alive(found))} variants on {len(left)} shapes")
-    for event in worker.order("check", checks=left, **_orders(request)):
-        _note_check(found, event)
+    try:
+        for event in worker.order("check", checks=left, **_orders(request)):
+            _note_check(found, event)
+    except INTERRUPTS:
+        for event in worker.unread():  # it may be ahead by many results
+            _note_check(found, event)
+        raise
 
 
 def _note_check(found: Found, event: Event) -> None:

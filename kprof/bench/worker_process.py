@@ -103,6 +103,10 @@ class Worker:
                 said = f"no end after {self._step_s:g} s"
                 raise Ended(self._during, said, hung=True)
 
+    def unread(self) -> Iterator[Event]:
+        """Yield what it has said and nobody has read yet, without waiting for more."""
+        yield from (event for event in self._new() if event["event"] != "begin")
+
     def close(self) -> None:
         """Let it go, or end it, and everything that it started."""
         with contextlib.suppress(OSError):
@@ -130,8 +134,9 @@ class Worker:
             file.seek(self._read)
             # The last line may not be there as a whole yet.
             lines = file.read().split(b"\n")
-        self._read += sum(len(line) + 1 for line in lines[:-1])
-        yield from (json.loads(line) for line in lines[:-1])
+        for line in lines[:-1]:
+            self._read += len(line) + 1  # one by one: a signal may end this in between
+            yield json.loads(line)
 
     def _why(self) -> str:
         status = self._child.wait()

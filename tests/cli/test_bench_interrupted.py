@@ -77,7 +77,7 @@ def interrupted(
         kprof.send_signal(signum)
     said, errors = kprof.communicate(timeout=60)
     assert_no_traceback(errors)
-    assert "Interrupted" in said
+    assert "Interrupted" in said, errors
     pids = (folder / "pids").read_text().split()
     assert not any(alive(int(pid)) for pid in pids)
     found: dict[str, Any] = json.loads((folder / "out.json").read_text())
