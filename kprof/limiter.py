@@ -7,8 +7,10 @@ names the one on top (docs/decisions/0003).
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import wraps
+from typing import TypeVar
 
 from kprof import metrics as m
 from kprof.model import Bound, Kernel, Limiter
@@ -56,6 +58,9 @@ FP32_OPCODES = frozenset({"FFMA", "FADD", "FMUL", "FFMA2", "FADD2", "FMUL2"})
 HALF_OPCODES = frozenset({"HFMA2", "HADD2", "HMUL2"})
 
 
+T = TypeVar("T")
+
+
 @dataclass(frozen=True, slots=True)
 class Utilisation:
     """How busy one unit was.
@@ -71,23 +76,25 @@ class Utilisation:
     pct: float
 
 
-_last: list[tuple[Kernel, tuple[Utilisation, ...]]] = []
+def _of_the_last(answer: Callable[[Kernel], T]) -> Callable[[Kernel], T]:
+    """Keep the last answer: every rule asks for it, one kernel after the other."""
+    kept: list[tuple[Kernel, T]] = []
+
+    @wraps(answer)
+    def ask(kernel: Kernel) -> T:
+        last = kept[0] if kept else None
+        if last is not None and last[0] is kernel:
+            return last[1]
+        found = answer(kernel)
+        kept[:] = [(kernel, found)]
+        return found
+
+    return ask
 
 
+@_of_the_last
 def utilisations(kernel: Kernel) -> tuple[Utilisation, ...]:
-    """Return every unit with a known utilisation, busiest first.
-
-    Every rule asks for it, one kernel after the other: the last answer is kept.
-    """
-    last = _last[0] if _last else None
-    if last is not None and last[0] is kernel:
-        return last[1]
-    found = _ranked(kernel)
-    _last[:] = [(kernel, found)]
-    return found
-
-
-def _ranked(kernel: Kernel) -> tuple[Utilisation, ...]:
+    """Return every unit with a known utilisation, busiest first."""
     found = [
         Utilisation(name, kind, kernel.metrics[name])
         for name, kind in m.UNIT_CLASS.items()
@@ -112,6 +119,7 @@ def busiest(kernel: Kernel, kinds: Iterable[str]) -> Utilisation | None:
     return next((unit for unit in utilisations(kernel) if unit.kind in wanted), None)
 
 
+@_of_the_last
 def limiter(kernel: Kernel) -> Limiter | None:
     """Return the busiest unit with its resource class, however busy it is.
 
