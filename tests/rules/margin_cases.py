@@ -240,6 +240,8 @@ SCHEDULE = (
     Case("memory-latency-bound", "too few blocks to fill the SMs",
          kernel(metrics=WAITING | {ACHIEVED: 9.0, ALLOWED: 100.0, "launch__waves_per_multiprocessor": 0.9}),
          holds="Launch more blocks", lacks="more warps"),
+    Case("memory-latency-bound", "blocks enough to fill the SMs",
+         kernel(metrics=WAITING | {"launch__waves_per_multiprocessor": 1.0}), lacks="Launch more blocks"),
     Case("memory-latency-bound", "as many warps as fit",
          kernel(metrics=WAITING | {ACHIEVED: 40.0, ALLOWED: 50.0}), holds=MORE_WARPS),
     Case("memory-latency-bound", "the queue is full of wide loads",
