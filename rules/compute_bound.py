@@ -110,5 +110,5 @@ def _is_fused(kernel: Kernel) -> bool:
     """Say whether hardly any product has a sum left to be fused with; False when unknown."""
     counts = [quantity.read(kernel.metrics) for quantity in m.FP32_INSTRUCTIONS]
     add, multiply, fused = (count or 0.0 for count in counts)
-    total = add + multiply + fused
-    return bool(total) and None not in counts and min(add, multiply) < FEW_PAIRS * total
+    few = FEW_PAIRS * (add + multiply + fused)
+    return None not in counts and min(add, multiply) < few

@@ -94,6 +94,9 @@ ARITHMETIC = (
     Case("compute-bound", "fewer", multiplied(0.99, 1.0, 8.01), holds="Remove arithmetic", lacks=FUSE),
     Case("compute-bound", "sums alone", multiplied(9.0, 0.0, 0.0), lacks=FUSE),
     Case("compute-bound", "fused or not is not known", kernel({FMA: 90.0}), holds=FUSE),
+    Case("compute-bound", "products are counted, sums are not",
+         replace(both := multiplied(0.0, 5.0, 5.0), metrics={
+             name: value for name, value in both.metrics.items() if "fadd" not in name}), holds=FUSE),
     Case("compute-bound", "halves one at a time", ONE_VALUE, holds=PACK),
     Case("compute-bound", "packed halves", halves(TWO), holds="Remove arithmetic", lacks=PACK),
     Case("compute-bound", "products of halves", replace(ONE_VALUE, instructions=(HALF_PRODUCT,)),
