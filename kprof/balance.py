@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 
 from kprof import metrics as m
-from kprof.model import Kernel
+from kprof.evidence import OWN, derived
+from kprof.model import Evidence, Kernel
 
 # From here on an idle share is more than noise: kprof's own. Where every SM did the same work it
 # came to 6 % in one recording and 0.3 % in the next (compute-bound/bad, H200).
@@ -19,6 +20,12 @@ UNEVEN = 0.1
 SKEW_S = 2e-6
 # A grid this close below a whole number of waves fills the last one. kprof's own, unsourced.
 _WHOLE = 0.02
+
+
+def evidence(idle: float) -> Evidence:
+    """Return the evidence that a share (0..1) of the time is idle."""
+    percent, limit = 100.0 * idle, 100.0 * UNEVEN
+    return derived("idle time of the average SM", percent, "%", limit, OWN, side="at least")
 
 
 def idle_share(kernel: Kernel) -> float | None:

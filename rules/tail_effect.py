@@ -6,7 +6,7 @@ import math
 
 from kprof import balance, estimate
 from kprof import metrics as m
-from kprof.evidence import OWN, derived, measured
+from kprof.evidence import derived, measured
 from kprof.model import Finding, Kernel
 from kprof.rule import rule
 
@@ -87,14 +87,7 @@ def tail_effect(kernel: Kernel) -> Finding | None:
         resource="launch",
         evidence=(
             *measured(kernel, m.WAVES),
-            derived(
-                "idle time of the average SM",
-                100.0 * idle,
-                "%",
-                100.0 * balance.UNEVEN,
-                OWN,
-                side="at least",
-            ),
+            balance.evidence(idle),
             derived("unfilled part of all waves", 100.0 * tail, "%"),
             *measured(kernel, m.GRID_BLOCKS),
         ),

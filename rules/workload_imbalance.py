@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kprof import balance, estimate
 from kprof import metrics as m
-from kprof.evidence import OWN, derived, measured
+from kprof.evidence import measured
 from kprof.limiter import FEW_BLOCKS
 from kprof.model import Finding, Kernel, Speedup
 from kprof.rule import rule
@@ -82,14 +82,7 @@ def workload_imbalance(kernel: Kernel) -> Finding | None:
         estimated_speedup=speedup,
         resource="launch",
         evidence=(
-            derived(
-                "idle time of the average SM",
-                100.0 * idle,
-                "%",
-                100.0 * balance.UNEVEN,
-                OWN,
-                side="at least",
-            ),
+            balance.evidence(idle),
             *measured(kernel, m.SM_CYCLES_ACTIVE_AVG),
             *measured(kernel, m.SM_CYCLES_ACTIVE_MAX),
             *measured(kernel, m.GRID_BLOCKS),

@@ -40,6 +40,7 @@ def spoil(wanted: Any, further: Iterable[int] = ()) -> None:
 
 def allocated(result: Any) -> list[int]:
     """Return the bytes of memory that a result lies in; none where it has no plain memory."""
+    # Sparse, quantized and other tensors answer with whichever of these; then sizes are guessed.
     with contextlib.suppress(AttributeError, RuntimeError, NotImplementedError):
         return [int(result.untyped_storage().nbytes())]
     return []

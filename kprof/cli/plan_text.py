@@ -9,7 +9,7 @@ from kprof.names import short
 from kprof.survey_text import launched, launches
 
 # As measured on an H200 (docs/decisions/0005), for a GPU of which nobody knows.
-_SOME_PASSES = {"quick": 5, "standard": 8, "full": 38}
+_SOME_PASSES = {"quick": 5, "standard": 8, "full": stages.FULL_PASSES}
 _LISTED = 10
 _NAME_WIDTH = 60
 

@@ -50,9 +50,8 @@ def _started(call: Callable[[], T], future: Future[T]) -> bool:
     known = process.ends()
 
     def work() -> None:
-        process.as_of(
-            known
-        )  # after Ctrl-C this thread may live a little longer than kprof wants to
+        # After Ctrl-C this thread may live a little longer than kprof wants to.
+        process.as_of(known)
         try:
             future.set_result(call())
         except BaseException as error:  # noqa: BLE001 - handed to whoever asks for the result
