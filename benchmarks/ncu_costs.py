@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import shutil
 import tempfile
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from statistics import median
 from profile_overhead import TARGET, started, timed
 
 from kprof.cli.preflight import ready
-from kprof.collect.command import Options, ncu_argv
+from kprof.collect.command import Options, ncu_argv, shell
 from kprof.collect.plan import plan_for
 
 _DURATION = ("gpu__time_duration.sum",)
@@ -33,12 +34,12 @@ class Variant:
     Attributes:
         name: of the variant.
         options: as kprof would take them.
-        drop: words to leave out of the command line.
+        swap: words of the command line, one after the other, and what stands there instead.
     """
 
     name: str
     options: Options
-    drop: tuple[str, ...] = ()
+    swap: tuple[str, str] = ("", "")
 
 
 def _sampled(name: str) -> bool:
@@ -49,9 +50,30 @@ def _addresses(name: str) -> bool:
     return name.startswith("memory_")
 
 
+def _opcodes(name: str) -> bool:
+    return "per_opcode" in name
+
+
+def _plain_opcodes(name: str) -> bool:
+    return name.endswith("per_opcode")
+
+
+def _counts(name: str) -> bool:
+    return "inst_executed" in name.partition("__")[0]
+
+
 def _patched(name: str) -> bool:
     counts = name.startswith("sass__") or "inst_executed" in name.partition("__")[0]
     return counts or _addresses(name)
+
+
+def sub_partitions(plan: Options) -> Options:
+    """Return the plan with the address unit counted by SM sub-partition."""
+    names = (
+        name.replace("sm__inst_executed_pipe_adu", "smsp__inst_executed_pipe_adu")
+        for name in plan.metrics
+    )
+    return replace(plan, metrics=tuple(names))
 
 
 def variants(plan: Options) -> list[Variant]:
@@ -65,14 +87,21 @@ def variants(plan: Options) -> list[Variant]:
     return [
         Variant("plan", plan),
         Variant("no filter by name", replace(plan, with_communication=True)),
-        Variant("no NVTX", plan, drop=("--nvtx",)),
+        Variant(
+            "no children", plan, ("--target-processes all", "--target-processes application-only")
+        ),
+        Variant("no NVTX", plan, ("--nvtx ", "")),
         Variant("no code in the report", replace(plan, code=False)),
         Variant("no sampling", without(_sampled)),
         Variant("no addresses", without(_addresses)),
+        Variant("no opcode mix", without(_opcodes)),
+        Variant("no opcodes without modifiers", without(_plain_opcodes)),
+        Variant("no counts per instruction", without(_counts)),
+        Variant("address unit per sub-partition", sub_partitions(plan)),
         Variant("no patched code", without(_patched)),
         Variant("hardware counters alone", without(_patched, _sampled)),
         Variant("duration alone", duration),
-        Variant("duration, no filter by name", replace(duration, with_communication=True)),
+        Variant("duration, unfiltered", replace(duration, with_communication=True)),
         Variant("duration of one launch", replace(duration, launch_count=1)),
     ]
 
@@ -80,8 +109,8 @@ def variants(plan: Options) -> list[Variant]:
 def measure(variant: Variant, ncu: str, target: list[str], work: Path) -> float:
     """Return the wall time of one run in seconds; nothing of it stays on the disk."""
     report, log = work / "x.ncu-rep", work / "x.log"
-    argv = ncu_argv(ncu, variant.options, started(target), report=report, log=log)
-    took = timed(*(word for word in argv if word not in variant.drop))
+    argv = shell(ncu_argv(ncu, variant.options, started(target), report=report, log=log))
+    took = timed(*shlex.split(argv.replace(*variant.swap)))
     report.unlink()
     log.unlink()
     return took
@@ -104,9 +133,9 @@ def main() -> None:
         timed(*started(given.target))  # fills file caches
         for _ in range(given.rounds):
             for each in chosen:
-                took[each.name].append(
-                    measure(each, str(found.ncu.path), given.target, Path(folder))
-                )
+                seconds = measure(each, str(found.ncu.path), given.target, Path(folder))
+                took[each.name].append(seconds)
+                print(f"{each.name}: {seconds:.2f} s", flush=True)
     for name, seconds in took.items():
         print(f"{name:28s} {median(seconds):6.2f} s  ({min(seconds):.2f} to {max(seconds):.2f})")
 
