@@ -120,7 +120,7 @@ def _surveyed(
         return Measured(first, survey, surveyed=survey, survey=profile, selection=chosen)
     selection = select(
         profile.kernels,
-        coverage=wanted.coverage,
+        coverage=_coverage(wanted, len(profile.kernels)),
         top=wanted.top,
         complete=surveyed.complete,
         timed_by=survey.timed_by,
@@ -148,6 +148,13 @@ def _surveyed(
     if last.empty and more:
         last, more = more[0], ()
     return Measured(first, last, more, survey, profile, selection, trouble, deep, start)
+
+
+def _coverage(wanted: Wanted, launches: int) -> float:
+    # Without the survey all of so few were measured in depth: what a script's text was taken for
+    # must not cost a kernel.
+    few = wanted.survey == "auto" and launches <= stages.FEW
+    return 1.0 if few else wanted.coverage
 
 
 def _read(stage: Stage, read: stages.Read) -> Profile | None:

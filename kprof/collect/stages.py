@@ -3,8 +3,8 @@
 A program with few launches runs once, every launch in depth. One with many runs first under a
 survey (durations alone, one pass, no replay) and then again with the chosen launches in depth.
 Which it is shows when it runs: the first run takes at most :data:`FEW` launches in depth, and one
-more tells that there are many. A script that trains is known to launch many, and is surveyed at
-once.
+more tells that there are many. A script whose text trains or takes times in a loop is expected to
+launch many, and is surveyed at once.
 """
 
 from __future__ import annotations
@@ -46,8 +46,11 @@ BYTES_PER_KERNEL = 450_000
 # five (docs/decisions/0016).
 FOLLOW_UP_PASSES = 8
 
-_TRAINS = re.compile(
+# What trains or generates, takes times, or goes round FEW times and more.
+_LAUNCHES_MANY = re.compile(
     rb"\.backward\(|\btorch\.compile\b|\.generate\(|\bTrainer\b|\bDataLoader\b|\.fit\("
+    rb"|\bcuda\.Event\(|\bdo_bench\b|\bbenchmark\.Timer\b|\bperf_counter\b|\btimeit\b"
+    rb"|\brange\(\s*(?:[4-9]\d|[1-9]\d\d+)\s*\)"
 )
 _SCRIPT_BYTES = 1 << 20
 
@@ -64,7 +67,7 @@ def strategy(options: Options, target: Target, survey: str) -> Strategy:
         return "survey"
     if survey == "never" or options.launch_count is not None or not _repeatable(options):
         return "once"
-    return "survey" if _trains(target) else "trial"
+    return "survey" if _launches_many(target) else "trial"
 
 
 def trial(options: Options) -> Options:
@@ -213,7 +216,7 @@ def rewind(position: Position) -> None:
         os.lseek(0, position, os.SEEK_SET)
 
 
-def _trains(target: Target) -> bool:
+def _launches_many(target: Target) -> bool:
     if target.python is None or len(target.argv) < 2:
         return False
     script = target.argv[1]
@@ -221,6 +224,6 @@ def _trains(target: Target) -> bool:
         return False
     try:
         with Path(script).open("rb") as file:
-            return _TRAINS.search(file.read(_SCRIPT_BYTES)) is not None
+            return _LAUNCHES_MANY.search(file.read(_SCRIPT_BYTES)) is not None
     except OSError:
         return False

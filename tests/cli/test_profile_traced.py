@@ -43,6 +43,18 @@ def test_the_plan_takes_the_program_alone(traced: Traced) -> None:
     assert calls() == []
 
 
+@pytest.mark.parametrize(("options", "told"), [((), "tiny"), (("--survey", "first"), "")])
+def test_of_few_launches_no_kernel_is_left_out(
+    traced: Traced, options: tuple[str, ...], told: str
+) -> None:
+    few = tuple((*launch[:4], min(launch[4], 12)) for launch in LAUNCHES)
+    done = traced(*options, script("t.py", PROGRAM.replace(repr(LAUNCHES), repr(few))))
+    assert done.returncode == 0, done.stderr
+    assert survey()["launches"] == 27
+    names = calls()[0][calls()[0].index("--kernel-name") + 1]
+    assert ("tiny" in names) == bool(told)
+
+
 @pytest.mark.parametrize(
     ("mode", "why"),
     [
