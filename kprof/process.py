@@ -20,6 +20,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from kprof.signals import HeldSignals
+
 try:
     import resource
 except ImportError:  # Windows, where reports can still be analysed
@@ -95,10 +97,12 @@ def run(
         OSError: the program cannot be started.
     """
     stdin = subprocess.DEVNULL if input_bytes is None else subprocess.PIPE
-    child = _in_group(argv, stdin, env, cwd)
-    with _waiting_for(child):
-        _limit_memory(child.pid, memory_limit_bytes)
-        return _waited(child, _pipes(child, input_bytes, max_output_bytes), timeout_s)
+    with HeldSignals() as signals:
+        child = _in_group(argv, stdin, env, cwd)
+        with _waiting_for(child):
+            signals.release()
+            _limit_memory(child.pid, memory_limit_bytes)
+            return _waited(child, _pipes(child, input_bytes, max_output_bytes), timeout_s)
 
 
 class Ready:
@@ -117,12 +121,14 @@ class Ready:
         Raises:
             OSError: the program cannot be started.
         """
-        self._child = _in_group(argv, subprocess.PIPE, env, cwd)
-        try:
-            _limit_memory(self._child.pid, memory_limit_bytes)
-        except BaseException:
-            self.end()
-            raise
+        with HeldSignals() as signals:
+            self._child = _in_group(argv, subprocess.PIPE, env, cwd)
+            try:
+                signals.release()
+                _limit_memory(self._child.pid, memory_limit_bytes)
+            except BaseException:
+                self.end()
+                raise
 
     @property
     def ended(self) -> bool:

@@ -27,7 +27,7 @@ PRIVATE = tuple("/" + name + "/" for name in ("work", "farm"))
 
 # Imports go downward (docs/decisions/0002). Within a layer they may go sideways, without cycles.
 LAYERS: tuple[frozenset[str], ...] = (
-    frozenset({"errors", "injection", "regions", "version"}),
+    frozenset({"errors", "injection", "regions", "signals", "version"}),
     frozenset({"model"}),
     frozenset(
         {"crew", "inputs", "metrics", "names", "output", "own_code", "presence", "process",

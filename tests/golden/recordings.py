@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kprof import reader
 from kprof.diagnosis import diagnose
-from kprof.model import Kernel, KernelReport, Profile
+from kprof.model import Kernel, KernelReport, Profile, Report
 
 DATA = Path(__file__).resolve().parents[1] / "data" / "h200"
 DEPTHS = ("plan", "full")
@@ -35,9 +35,14 @@ def profile(depth: str, name: str) -> Profile:
 
 
 @cache
+def report(depth: str, name: str) -> Report:
+    """Diagnose a recording."""
+    return diagnose(profile(depth, name))
+
+
 def diagnosed(depth: str, name: str) -> KernelReport:
-    """Diagnose the one kernel of a recording."""
-    (found,) = diagnose(profile(depth, name)).kernels
+    """Return the diagnosis of the one kernel of a recording."""
+    (found,) = report(depth, name).kernels
     return found
 
 

@@ -2,10 +2,14 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
+import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -187,6 +191,72 @@ def test_a_ready_program_that_nobody_wants_is_ended() -> None:
     ready.end()
     assert ready.ended
     assert len(os.listdir("/proc/self/fd")) == before  # noqa: PTH208
+
+
+class Stop(BaseException):
+    """What a handler raises."""
+
+
+def _ends(*_: object) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # as kprof's own handler does
+    raise Stop
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[process.Child]:
+    """Every program that is started, each with a SIGTERM to this process on its heels."""
+    children: list[process.Child] = []
+
+    class Signalled(subprocess.Popen[bytes]):
+        def __init__(self, *args: Any, **kwargs: Any) -> None:
+            super().__init__(*args, **kwargs)
+            children.append(self)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    monkeypatch.setattr(subprocess, "Popen", Signalled)
+    return children
+
+
+@pytest.fixture
+def _handler(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = signal.signal(signal.SIGTERM, request.param)
+    yield
+    signal.signal(signal.SIGTERM, before)
+
+
+@pytest.mark.usefixtures("_handler")
+@pytest.mark.parametrize("_handler", [_ends], indirect=True)
+@pytest.mark.parametrize("start", [process.run, process.Ready])
+def test_a_signal_while_a_program_starts_leaves_none_behind(
+    start: Callable[..., object], started: list[process.Child]
+) -> None:
+    options = {"timeout_s": 60} if start is process.run else {}
+    with pytest.raises(Stop):
+        start(["sleep", "60"], **options)
+    assert [child.wait(5) for child in started] == [-signal.SIGKILL]
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+
+
+CAME: list[int] = []
+
+
+@pytest.mark.usefixtures("_handler")
+@pytest.mark.parametrize("_handler", [lambda signum, _: CAME.append(signum)], indirect=True)
+def test_a_signal_that_is_only_noted_ends_nothing(started: list[process.Child]) -> None:
+    CAME.clear()
+    handler = signal.getsignal(signal.SIGTERM)
+    assert process.run(["echo", "there"], timeout_s=20).stdout == b"there\n"
+    assert len(started) == 1
+    assert CAME == [signal.SIGTERM]
+    assert signal.getsignal(signal.SIGTERM) is handler
+
+
+@pytest.mark.usefixtures("_handler")
+@pytest.mark.parametrize("_handler", [_ends], indirect=True)
+def test_a_program_that_cannot_be_started_keeps_no_signal(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError):
+        process.run([tmp_path / "missing"], timeout_s=5)
+    assert signal.getsignal(signal.SIGTERM) is _ends
 
 
 def test_started_program_is_waited_for() -> None:
