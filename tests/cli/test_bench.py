@@ -140,16 +140,21 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_a_wrong_result_is_named_and_has_no_timing(run: Run, name: str) -> None:
-    body, said = WRONG[name]
-    done = run(f"\n@bench.variant\ndef {name}(a, b, out):\n    {body}\n", "--format", "json")
-    label = name.replace("_", "-")
-    assert done.returncode == 1
-    assert f"Error: {label} gives a wrong result" in done.stderr
+def test_a_wrong_result_is_named_and_has_no_timing(run: Run) -> None:
+    done = run(
+        "".join(
+            f"\n@bench.variant\ndef {name}(a, b, out):\n    {body}\n"
+            for name, (body, _) in WRONG.items()
+        ),
+        "--format", "json",
+    )  # fmt: skip
+    labels = {name: name.replace("_", "-") for name in WRONG}
     found = document(done)
-    assert statuses(found) == {"plain": {"ok"}, label: {"wrong"}}
-    assert said in messages(found, label)
+    assert done.returncode == 1
+    assert statuses(found) == {"plain": {"ok"}, **{label: {"wrong"} for label in labels.values()}}
+    for name, (_, said) in WRONG.items():
+        assert f"Error: {labels[name]} gives a wrong result" in done.stderr
+        assert said in messages(found, labels[name])
 
 
 @pytest.mark.parametrize("number", ["a", "a.long()", "a.expand(2, -1).t()"])
@@ -171,18 +176,24 @@ def test_what_one_variant_does_to_its_inputs_does_not_reach_the_next(run: Run, n
     assert every == {"changes": {"wrong"}, "after": {"ok"}}
 
 
-@pytest.mark.parametrize(
-    ("body", "said"),
-    [
-        ("return a[:0]", "its result is 0, the reference's"),
-        ("return None", "it returned NoneType"),
-        ("return (a + b).double() + 1e-7", "instead of"),
-    ],
-)
-def test_a_result_of_another_kind_is_wrong(run: Run, body: str, said: str) -> None:
-    done = run(f"\n@bench.variant\ndef other(a, b):\n    {body}\n", "--format", "json")
+KINDS = {
+    "shorter": ("return a[:0]", "its result is 0, the reference's"),
+    "nothing": ("return None", "it returned NoneType"),
+    "double": ("return (a + b).double() + 1e-7", "instead of"),
+}
+
+
+def test_a_result_of_another_kind_is_wrong(run: Run) -> None:
+    done = run(
+        "".join(
+            f"\n@bench.variant\ndef {name}(a, b):\n    {body}\n"
+            for name, (body, _) in KINDS.items()
+        ),
+        "--format", "json",
+    )  # fmt: skip
     assert done.returncode == 1
-    assert said in messages(document(done), "other")
+    for name, (_, said) in KINDS.items():
+        assert said in messages(document(done), name)
 
 
 def test_the_tolerance_can_be_chosen(run: Run) -> None:
@@ -206,21 +217,28 @@ BREAKS = {
 }
 
 
-@pytest.mark.parametrize("name", BREAKS)
-def test_a_variant_that_breaks_loses_only_itself(run: Run, name: str) -> None:
-    body, status, said = BREAKS[name]
+@pytest.mark.parametrize("status", ["failed", "timeout"])
+def test_a_variant_that_breaks_loses_only_itself(run: Run, status: str) -> None:
+    names = [name for name in BREAKS if BREAKS[name][1] == status]
     limit = "4" if status == "timeout" else "60"
     done = run(
-        f"\nstate = []\n@bench.variant\ndef {name}(a, b):\n    {body}\n"
-        "\n@bench.variant\ndef after(a, b):\n    return b + a\n",
+        "\nstate = []\n"
+        + "".join(
+            f"\n@bench.variant\ndef {name}(a, b):\n    {BREAKS[name][0]}\n"
+            f"\n@bench.variant\ndef after_{name}(a, b):\n    return b + a\n"
+            for name in names
+        ),
         "--format", "json", "--timeout", limit,
     )  # fmt: skip
-    label = name.replace("_", "-")
     assert done.returncode == 2
-    assert f"Error: {label} could not be run" in done.stderr
     found = document(done)
-    assert statuses(found) == {"plain": {"ok"}, label: {status}, "after": {"ok"}}
-    assert said in messages(found, label)
+    expected = {"plain": {"ok"}}
+    for name in names:
+        label = name.replace("_", "-")
+        expected.update({label: {status}, f"after-{label}": {"ok"}})
+        assert f"Error: {label} could not be run" in done.stderr
+        assert BREAKS[name][2] in messages(found, label)
+    assert statuses(found) == expected
 
 
 def test_a_shape_that_a_variant_does_not_do_is_no_fault(run: Run) -> None:

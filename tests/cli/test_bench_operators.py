@@ -86,16 +86,28 @@ def status(found: dict[str, Any], shape: str) -> dict[str, str]:
     return {unit["variant"]: unit["status"] for unit in units}
 
 
-@pytest.mark.parametrize(
-    "shape",
-    [
-        "1x1x1x1", "2x3x5x8", "1x2x7x9,stride=2", "1x2x6x5,kernel=5", "2x2x6x7,kernel=4,stride=3",
-        "1x3x4x4,pad=0", "1x2x3x3,kernel=1,pad=2", "2x3x5x8,relu=1", "1x2x9x8,kernel=5,stride=2,relu=1",
-    ],
+SHAPES = (
+    "1x1x1x1", "2x3x5x8", "1x2x7x9,stride=2", "1x2x6x5,kernel=5", "2x2x6x7,kernel=4,stride=3",
+    "1x3x4x4,pad=0", "1x2x3x3,kernel=1,pad=2", "2x3x5x8,relu=1", "1x2x9x8,kernel=5,stride=2,relu=1",
 )  # fmt: skip
-def test_the_convolutions_reference_is_what_loops_compute(tmp_path: Path, shape: str) -> None:
-    found = checked(tmp_path, "depthwise-conv", CONVOLUTIONS, "--shape", shape)
-    got = status(found, shape)
+
+
+@pytest.fixture(scope="module")
+def convolutions(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    wanted = [word for shape in SHAPES for word in ("--shape", shape)]
+    return checked(tmp_path_factory.mktemp("shapes"), "depthwise-conv", CONVOLUTIONS, *wanted)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_the_convolutions_reference_is_what_loops_compute(
+    convolutions: dict[str, Any], shape: str
+) -> None:
+    got = {
+        unit["unit"]: check["status"]
+        for unit in convolutions["checks"]
+        for check in unit["checks"]
+        if check["shape"] == shape
+    }
     assert (got["loops"], got["torch"]) == ("ok", "ok")
     # One tap, or only one within the image, is the same from left and right.
     same = shape in ("1x1x1x1", "1x2x3x3,kernel=1,pad=2")
@@ -111,19 +123,21 @@ def test_the_additions_reference_is_what_loops_compute(tmp_path: Path) -> None:
     assert got["triton"] == got["float4"] == "unsupported"
 
 
-@pytest.mark.parametrize(
-    ("shape", "said"),
-    [
-        ("1x1x4x4,stride=0", "stride=0"),
-        ("1x1x2x8,kernel=7,pad=1", "kernel=7 is larger than 2 inputs with pad=1"),
-        ("1x1x4x4,pad=-1", "pad=-1"),
-    ],
-)
-def test_a_shape_that_is_no_convolution_is_told(tmp_path: Path, shape: str, said: str) -> None:
-    found = checked(tmp_path, "depthwise-conv", "", "--shape", shape, "--variants", "torch")
-    (unit,) = found["shapes"][0]["units"]
-    assert unit["status"] == "failed"
-    assert said in unit["message"]
+IMPOSSIBLE = {
+    "1x1x4x4,stride=0": "stride=0",
+    "1x1x2x8,kernel=7,pad=1": "kernel=7 is larger than 2 inputs with pad=1",
+    "1x1x4x4,pad=-1": "pad=-1",
+}
+
+
+def test_a_shape_that_is_no_convolution_is_told(tmp_path: Path) -> None:
+    wanted = [word for shape in IMPOSSIBLE for word in ("--shape", shape)]
+    found = checked(tmp_path, "depthwise-conv", "", *wanted, "--variants", "torch")
+    assert [shape["shape"] for shape in found["shapes"]] == list(IMPOSSIBLE)
+    for shape in found["shapes"]:
+        (unit,) = shape["units"]
+        assert unit["status"] == "failed"
+        assert IMPOSSIBLE[shape["shape"]] in unit["message"]
 
 
 def test_the_operators_that_ship_are_named() -> None:
