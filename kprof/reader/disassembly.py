@@ -3,9 +3,9 @@
 The library reads all device code of a file to describe one instruction of a kernel: 25 to 80 ms
 and 12 MB for torch, where everything else about that kernel takes 8 ms, and 0.04 ms for every
 further instruction. An excerpt (:mod:`kprof.reader.excerpt`) takes a third of that, where there can
-be one. So launches of one function share one disassembly, functions that waste memory
-accesses and those with most GPU time go first, and a budget in bytes of device code (not in
-seconds: two readings of a file must be equal) ends it. It buys the vital instructions of as many
+be one. So launches of one function share one disassembly, functions with most GPU time go first, the
+more so if they waste memory accesses, and a budget in bytes of device code (not in seconds: two
+readings of a file must be equal) ends it. It buys the vital instructions of as many
 functions as it can, and then the rest of the first of them.
 """
 
@@ -24,11 +24,14 @@ from kprof.model.profile import Code, Instruction, Kernel
 from kprof.reader.calls import bound
 from kprof.reader.instructions import Executions, function_starts
 from kprof.reader.library import MANGLED, Action, SourceInfo
-from kprof.reader.vital import vital
+from kprof.reader.vital import MOST, vital
 
 # About 0.1 s of the library's time: three of torch's larger functions, or every kernel of most
 # programs of one's own.
 BUDGET_BYTES = 8 << 20
+# The first functions are described however much their modules weigh: of a report with a few of
+# torch's kernels, at 3 MB each, the kernel with most GPU time would go without.
+_FIRST = 4
 # Printing one instruction costs as much as this much more of a module (measured).
 _INSTRUCTION_BYTES = 3 << 10
 # Bytes of an instruction on every GPU that ncu supports (compute capability 7.0 and later).
@@ -38,6 +41,7 @@ _STEP = 16
 _LONGEST_GAP = 64
 # From this share of needless accesses on, a reader wants to see where they are.
 _WASTEFUL = 0.1
+_FOR_WASTE = 2  # so much more its time counts: there is a place to point at. kprof's own.
 
 _Row = Mapping[str, float]
 # Of an instruction: offset, text, file, line and function.
@@ -148,7 +152,7 @@ class Function:
 
 
 def functions(listings: Iterable[Listing]) -> list[Function]:
-    """Group launches by function: wasteful ones first, then those with most GPU time."""
+    """Group launches by function: those with most GPU time first, wasteful ones with twice theirs."""
     groups: dict[tuple[object, ...], list[Listing]] = {}
     for listing in listings:
         if listing.rows:
@@ -157,10 +161,10 @@ def functions(listings: Iterable[Listing]) -> list[Function]:
     return sorted(found, key=_rank)
 
 
-def _rank(function: Function) -> tuple[bool, float, int]:
+def _rank(function: Function) -> tuple[float, int]:
     wasteful = any(waste(listing.rows.values()) >= _WASTEFUL for listing in function.launches)
     time = sum(listing.duration_s for listing in function.launches)
-    return not wasteful, -time, function.leader.index
+    return -time * (_FOR_WASTE if wasteful else 1), function.leader.index
 
 
 def waste(rows: Iterable[_Row]) -> float:
@@ -230,6 +234,11 @@ def is_ordered(action: Action, wanted: Order) -> bool:
     return starts == wanted.starts and (action.name(MANGLED) or "") == wanted.name
 
 
+def budget_for(module_bytes: int) -> int:
+    """Return the bytes of device code to spend on a report whose modules have this size."""
+    return max(BUDGET_BYTES, _FIRST * (module_bytes + MOST * _INSTRUCTION_BYTES))
+
+
 def buys_any(budget: int, module_bytes: int) -> bool:
     """Say whether a budget buys at least one instruction of one function."""
     return module_bytes + _INSTRUCTION_BYTES <= budget
@@ -249,8 +258,8 @@ def affordable(ranked: Iterable[Function], *, budget: int, module_bytes: int) ->
             break
         keys = function.vital
         cost = module_bytes + _INSTRUCTION_BYTES * len(keys)
-        if cost > budget:
-            break
+        if cost > budget:  # one with very many instructions must not cost the others theirs
+            continue
         budget -= cost
         chosen.append((function, frozenset(keys)))
     return _completed(chosen, budget)

@@ -20,7 +20,7 @@ from kprof.model.profile import Profile, Source
 from kprof.process import Completed
 from kprof.reader import assemble, unpack
 from kprof.reader.container import Container, walk
-from kprof.reader.disassembly import BUDGET_BYTES
+from kprof.reader.disassembly import budget_for
 from kprof.reader.job import NO_LIBRARY, NO_SPACE, Answer, Bare, Job, Outcome, Unpacked
 from kprof.reader.standby import Standby, worker
 from kprof.reader.unpack import shown
@@ -160,7 +160,7 @@ def _copy_start(source: Path, target: Path, size: int) -> None:
 def _job(plain: Path, container: Container, folder: Path, extra: tuple[str, ...]) -> Job:
     kernels = max(container.results, 1)
     per_kernel = _KERNEL_BYTES + _KERNEL_FACTOR * container.result_bytes // kernels
-    modules = max(container.modules, 1)
+    module_bytes = container.module_bytes // max(container.modules, 1)
     return Job(
         report=str(plain),
         output=str(folder / "outcome"),
@@ -168,8 +168,8 @@ def _job(plain: Path, container: Container, folder: Path, extra: tuple[str, ...]
         extra=extra,
         slice_kernels=max(1, _SLICE_BYTES // per_kernel),
         processes=min(_PROCESSES, os.cpu_count() or 1),
-        disassemble_bytes=BUDGET_BYTES,
-        module_bytes=container.module_bytes // modules,
+        disassemble_bytes=budget_for(module_bytes),
+        module_bytes=module_bytes,
     )
 
 

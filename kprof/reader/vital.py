@@ -12,6 +12,7 @@ _MOST_COSTLY = 48
 _WAITERS = 3
 _UPSTREAM = 48
 _STEP = 16
+MOST = _MOST_COSTLY + _WAITERS * (1 + _UPSTREAM)  # instructions that :func:`vital` returns at most
 _SCOREBOARDS = tuple(
     f"smsp__pcsamp_warps_issue_stalled_{kind}_scoreboard{form}"
     for kind in ("long", "short")

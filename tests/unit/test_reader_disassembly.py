@@ -9,11 +9,13 @@ import pytest
 
 from kprof.model import Kernel
 from kprof.reader.disassembly import (
+    BUDGET_BYTES,
     Described,
     Function,
     Listing,
     Order,
     affordable,
+    budget_for,
     describe,
     finished,
     functions,
@@ -60,20 +62,22 @@ def test_launches_of_one_function_are_described_together() -> None:
     assert sorted(function.counted) == [0x10, 0x20]
 
 
-def test_wasteful_functions_come_first_then_the_longest() -> None:
+def test_the_longest_come_first_and_waste_counts_twice() -> None:
     conflicts = {0x110: {SHARED: 32.0, IDEAL: 1.0}}
     ranked = functions(
         [
-            listing(0, "short", time=1),
-            listing(1, "long", time=9),
-            listing(2, "wasteful", time=0.5, rows=conflicts),
-            listing(3, "short", time=9),
+            listing(0, "twice", time=1),
+            listing(1, "once", time=8),
+            listing(2, "wasteful", time=6, rows=conflicts),
+            listing(3, "twice", time=9),
+            listing(4, "tiny", time=0.1, rows=conflicts),
         ]
     )
     assert [function.leader.function for function in ranked] == [
         ("wasteful",),
-        ("short",),
-        ("long",),
+        ("twice",),
+        ("once",),
+        ("tiny",),
     ]
 
 
@@ -98,6 +102,22 @@ def test_the_budget_is_spent_in_order() -> None:
     ranked = [Function((listing(index, str(index)),)) for index in range(5)]
     assert chosen(ranked, 4 * cost(1)) == [(0, 1), (1, 1), (2, 1), (3, 1)]
     assert chosen(ranked, cost(1) - 1) == []
+
+
+def test_a_function_that_is_too_dear_leaves_the_others_theirs() -> None:
+    dear = listing(0, executed=ran(*range(0x100, 0x4000, 16)))
+    rows = {pc: next(iter(dear.rows.values())) for pc in range(0x100, 0x140, 16)}
+    ranked = [Function((replace(dear, rows=rows),)), Function((listing(1, "1"),))]
+    assert chosen(ranked, cost(4)) == [(0, 4)]
+    assert chosen(ranked, cost(1)) == [(1, 1)]
+
+
+def test_some_functions_are_described_whatever_their_modules_weigh() -> None:
+    heavy = 90 << 20
+    ranked = [Function((listing(index, str(index)),)) for index in range(9)]
+    found = affordable(ranked, budget=budget_for(heavy), module_bytes=heavy)
+    assert [function.leader.index for function, _ in found] == [0, 1, 2, 3]
+    assert budget_for(1000) == BUDGET_BYTES
 
 
 def test_what_is_left_buys_whole_functions_in_order() -> None:
