@@ -10,9 +10,10 @@ from kprof.reader.instructions import SAMPLES
 # a torch kernel's price. A register is rarely loaded further ahead than that.
 _MOST_COSTLY = 48
 _WAITERS = 3
+# Of each cost, and of each kind of traffic, as many as a finding shows places.
+_SHOWN = 5
 _UPSTREAM = 48
 _STEP = 16
-MOST = _MOST_COSTLY + _WAITERS * (1 + _UPSTREAM)  # instructions that :func:`vital` returns at most
 _SCOREBOARDS = tuple(
     f"smsp__pcsamp_warps_issue_stalled_{kind}_scoreboard{form}"
     for kind in ("long", "short")
@@ -25,6 +26,13 @@ _COSTS = (
     ("memory_l2_theoretical_sectors_global", "memory_l2_theoretical_sectors_global_ideal"),
     ("memory_l2_theoretical_sectors_local", ""),
 )
+# Accesses as such: where memory is accessed is shown, too.
+_TRAFFIC = (
+    ("memory_l1_wavefronts_shared", ""),
+    ("memory_l2_theoretical_sectors_global", ""),
+)
+# Instructions that :func:`vital` returns at most.
+MOST = _MOST_COSTLY + _WAITERS * (1 + _UPSTREAM) + _SHOWN * (len(_COSTS) + len(_TRAFFIC))
 
 _Rows = Mapping[int, Mapping[str, float]]
 
@@ -37,11 +45,14 @@ def vital(launches: Iterable[_Rows], whole: Set[int]) -> set[int]:
         whole: every instruction there is.
     """
     rows = _summed(launches)
-    costly = _heaviest(dict.fromkeys(rows, 0.0) | _costs(rows), _MOST_COSTLY)
+    amounts = [_amounts(rows, *cost) for cost in _COSTS]
+    costly = _heaviest(dict.fromkeys(rows, 0.0) | _shares(amounts), _MOST_COSTLY)
+    amounts += [_amounts(rows, *kind) for kind in _TRAFFIC]
+    shown = {key for each in amounts for key in _heaviest(_positive(each), _SHOWN)}
     waits = {key: sum(row.get(name, 0.0) for name in _SCOREBOARDS) for key, row in rows.items()}
-    hottest = _heaviest({key: amount for key, amount in waits.items() if amount}, _WAITERS)
+    hottest = _heaviest(_positive(waits), _WAITERS)
     before = (range(key - _UPSTREAM * _STEP, key, _STEP) for key in hottest)
-    return {*costly, *hottest, *(key for span in before for key in span if key in whole)}
+    return {*costly, *shown, *hottest, *(key for span in before for key in span if key in whole)}
 
 
 def _summed(launches: Iterable[_Rows]) -> dict[int, dict[str, float]]:
@@ -54,16 +65,23 @@ def _summed(launches: Iterable[_Rows]) -> dict[int, dict[str, float]]:
     return found
 
 
-def _costs(rows: _Rows) -> dict[int, float]:
+def _amounts(rows: _Rows, name: str, ideal: str) -> dict[int, float]:
+    return {key: row.get(name, 0.0) - row.get(ideal, 0.0) for key, row in rows.items()}
+
+
+def _positive(amounts: Mapping[int, float]) -> dict[int, float]:
+    return {key: amount for key, amount in amounts.items() if amount > 0}
+
+
+def _shares(costs: Iterable[Mapping[int, float]]) -> dict[int, float]:
     """Return the sum of an instruction's shares of each cost."""
-    costs: dict[int, float] = {}
-    for name, ideal in _COSTS:
-        amounts = {key: row.get(name, 0.0) - row.get(ideal, 0.0) for key, row in rows.items()}
+    shares: dict[int, float] = {}
+    for amounts in costs:
         total = sum(amounts.values())
         if total > 0:
             for key, amount in amounts.items():
-                costs[key] = costs.get(key, 0.0) + amount / total
-    return costs
+                shares[key] = shares.get(key, 0.0) + amount / total
+    return shares
 
 
 def _heaviest(weights: Mapping[int, float], most: int) -> list[int]:

@@ -78,7 +78,13 @@ def test_every_kernel_is_met_in_depth(names: str, first: str) -> None:
 def test_only_what_covers_the_time_is_measured(names: str) -> None:
     found = profile("--survey", "first", "--top", "2", names, "10")
     assert 2 <= len(met(found)) <= 3  # instances of one template come together
-    assert met(found) | met(found, "survey") == KERNELS
+    assert met(found) <= KERNELS
+    # What was only traced is spelled as libstdc++ writes it: void instance<1>(float*).
+    assert spelled(met(found) | met(found, "survey")) == spelled(KERNELS)
+
+
+def spelled(kernels: set[tuple[str, int]]) -> set[tuple[str, int]]:
+    return {(name.replace("(int)", "").replace(" *", "*"), grid) for name, grid in kernels}
 
 
 @pytest.mark.parametrize(
