@@ -21,6 +21,7 @@ ARITHMETIC: dict[str, tuple[str, ...]] = {
     "tensor": ("HMMA", "HGMMA", "IMMA", "IGMMA", "QMMA", "QGMMA", "OMMA", "DMMA", "BMMA", "UTC"),
 }
 
+_TELLING = 0.02  # kprof's own
 GLOBAL = "the global sectors touched"
 
 
@@ -59,7 +60,10 @@ def executed(
         return row.values.get(EXECUTED, 0.0) if mnemonic(row.sass).startswith(begins) else 0.0
 
     named = what or ("instructions" if begins == ("",) else "instructions of this kind")
-    return places(kernel, weight, rows=every_instruction(kernel), of=f"the executed {named}")
+    found = places(kernel, weight, rows=every_instruction(kernel), of=f"the executed {named}")
+    # Of a long loop every instruction runs as often: without lines any five of them say nothing.
+    telling = any(place.line is not None or place.share >= _TELLING for place in found)
+    return found if telling else ()
 
 
 def at_barriers(kernel: Kernel, weight: Callable[[Instruction], float]) -> tuple[Place, ...]:

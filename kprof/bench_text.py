@@ -8,7 +8,16 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from kprof.bench.result import Bench, Check, Conditions, ShapeResult, Timing, UnitResult, Why
+from kprof.bench.result import (
+    Bench,
+    Check,
+    Comparison,
+    Conditions,
+    ShapeResult,
+    Timing,
+    UnitResult,
+    Why,
+)
 from kprof.names import one_line, short
 from kprof.terminal import NARROWEST, drawn
 from kprof.units import UNKNOWN, count, percent, ratio, share, si
@@ -35,6 +44,7 @@ HEADS = (
     "speed-up",
 )
 REASONS = ("why", "memory", "compute", "occupancy", "excess", "bound", "first finding")
+_NARROW = 1.25  # between the ends of an interval that still says "equal"; kprof's own
 _KERNEL = 44  # columns of a kernel's name
 
 
@@ -132,13 +142,22 @@ def cells(unit: UnitResult) -> tuple[str, ...]:
 
 
 def speedup(timing: Timing) -> str:
-    """Return how much faster than the baseline: ``2.31×``, ``equal``; empty for the baseline."""
+    """Return how much faster than the baseline: ``2.31×``, ``equal``; empty for the baseline.
+
+    Where the interval would take in a quarter of a difference ``equal`` would say too much.
+    """
     found = timing.comparison
     if found is None:
         return ""
     if found.verdict == "equal":
-        return "equal"
+        return "equal" if _is_narrow(found) else "unclear"
     return f"{ratio(found.speedup)}×" + ("?" if found.verdict == "unknown" else "")
+
+
+def _is_narrow(found: Comparison) -> bool:
+    if found.low is None or found.high is None or found.low <= 0.0:
+        return False
+    return found.high / found.low <= _NARROW
 
 
 def word(status: str) -> str:
@@ -150,10 +169,14 @@ def remarks(shape: ShapeResult, said: Conditions) -> Iterator[str]:
     """Yield what else the numbers of a shape mean, measured as the conditions say."""
     timed = [(unit.unit, unit.timing) for unit in shape.units if unit.timing is not None]
     found = [(name, timing.comparison) for name, timing in timed if timing.comparison is not None]
+    for other in dict.fromkeys(item.against for _, item in found if item.against != said.baseline):
+        yield f"Compared with {other} here: {said.baseline} has no time on this shape."
     equal = [(name, item) for name, item in found if item.verdict == "equal"]
     if equal:
         names, item = ", ".join(name for name, _ in equal), equal[0][1]
         yield f"Within the noise (±{percent(100 * item.noise)}) of {item.against}: {names}."
+    if not all(_is_narrow(item) for _, item in equal):
+        yield "Unclear: times vary too much here to tell equal from a quarter faster or slower."
     if any(item.verdict == "unknown" for _, item in found):
         yield "Too few runs to tell a difference from noise; --runs 100 is enough."
     if any(timing.method == "graph" for _, timing in timed):

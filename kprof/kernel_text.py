@@ -111,12 +111,18 @@ def _evidence(item: Evidence) -> str:
 
 def _place(place: Place) -> str:
     where = named(place)
-    code = f"{place.sass} (+0x{place.pc:x})" if place.sass and place.pc is not None else place.sass
+    code = _code(place)
     if where and code and place.instructions > 1 and place.instruction_share is not None:
         most = f"{code} alone {share(place.instruction_share)}"
         return f"{where}, {part(place)} ({place.instructions} instructions; {most})"
     parts = [part for part in (where, code) if part]
     return f"{' '.join(parts) or 'place unknown'}, {part(place)}"
+
+
+def _code(place: Place) -> str | None:
+    if place.pc is None:
+        return place.sass
+    return f"{place.sass or 'not disassembled'} (+0x{place.pc:x})"
 
 
 def not_evaluated(kernels: Sequence[KernelReport]) -> Iterator[str]:

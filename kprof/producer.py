@@ -127,6 +127,15 @@ def loads(found: Iterable[Wait]) -> tuple[Place, ...]:
     return tuple(sorted(merged, key=lambda place: (-place.share, place.pc or 0)))
 
 
+def at_mbarriers(found: Iterable[Wait]) -> float:
+    """Return the share 0..1 of the samples whose warps look at an mbarrier, as far as code tells.
+
+    An asynchronous copy arrives there, but so do other warps: a producer waits for a free stage.
+    """
+    places = (place for wait in found for place in wait.producers)
+    return min(sum(place.share for place in places if _name(place) == "SYNCS"), 1.0)
+
+
 def told(found: Sequence[Wait]) -> str:
     """Say in a headline who waits where for what: ``; most wait at a.cu:9 for the load at a.cu:7``.
 

@@ -82,8 +82,8 @@ _STALLS = {
 }
 
 _OPENINGS = {
-    "latency": "Nothing was busy, and no rule explains why with the data there is",
-    "launch": "Nothing was busy, and no rule explains why with the data there is",
+    "latency": "No unit reached 60 %, and no rule explains why with the data there is",
+    "launch": "No unit reached 60 %, and no rule explains why with the data there is",
     "unknown": "What was busy is not known, and no rule explains the time with the data there is",
 }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from kprof import metrics as m
 from kprof import stall_rule
 from kprof.attribution import at_barriers
-from kprof.estimate import is_worth_it, severity
+from kprof.estimate import severity
 from kprof.evidence import busy, derived, measured, mostly
 from kprof.limiter import BUSY_PCT
 from kprof.model import Evidence, Finding, Kernel
@@ -66,8 +66,6 @@ def barrier_stalls(kernel: Kernel) -> Finding | None:
     if reason != "barrier" or share < stall_rule.STALL_SHARE:
         return None
     speedup = stall_rule.gain(kernel, share)
-    if not is_worth_it(speedup):
-        return None
     found = at_barriers(kernel, stall_rule.samples("barrier"))
     between = _between(kernel)
     return Finding(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kprof import metrics as m
 from kprof import stall_rule
-from kprof.estimate import is_worth_it, severity
+from kprof.estimate import severity
 from kprof.evidence import busy, derived, measured, mostly, places
 from kprof.limiter import BUSY_PCT, runs_matrix_instructions
 from kprof.model import Finding, Kernel
@@ -80,8 +80,6 @@ def dependency_stalls(kernel: Kernel) -> Finding | None:
     if share < stall_rule.STALL_SHARE or next(iter(shares)) not in CHAIN:
         return None
     speedup = stall_rule.gain(kernel, share)
-    if not is_worth_it(speedup):
-        return None
     found = places(kernel, stall_rule.samples(*CHAIN), of="the dependency samples")
     return Finding(
         rule="dependency-stalls",

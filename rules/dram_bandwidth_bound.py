@@ -14,6 +14,7 @@ from kprof.rule import rule
 from kprof.units import si
 
 BYTES_EXPLAIN = 0.9  # kprof's own, unsourced
+FULL_PCT = 90.0  # what a float4 copy reaches on an H200; kprof's own
 AT_ROOF_PCT = 80.0  # NVIDIA rule SOLBottleneck: above it a unit counts as highly utilised
 
 
@@ -61,7 +62,7 @@ def dram_bandwidth_bound(kernel: Kernel) -> Finding | None:
         severity="info" if at_roof else estimate.severity(speedup),
         confidence="high",
         headline=f"Device memory is the limit: {top.pct:.0f} % busy{_rate(kernel)}",
-        detail=_detail(at_roof) + _turnarounds(kernel, top.pct),
+        detail=_detail(top.pct) + _turnarounds(kernel, top.pct),
         estimated_speedup=speedup,
         resource="dram",
         evidence=(busy(top), *_bytes(kernel), *measured(kernel, m.L2_HIT)),
@@ -89,10 +90,15 @@ def _below(kernel: Kernel) -> tuple[str, ...]:
     return f"Keep more bytes in flight: {how}", _THEN
 
 
-def _detail(at_roof: bool) -> str:
-    if at_roof:
+def _detail(pct: float) -> str:
+    if pct >= FULL_PCT:
         return (
             "The kernel runs at the speed of the memory: only moving fewer bytes makes it faster."
+        )
+    if pct >= AT_ROOF_PCT:
+        return (
+            "The kernel runs near the speed of the memory: moving fewer bytes is what makes it "
+            "clearly faster."
         )
     return (
         "No other unit is busier, but the memory is not saturated either: each SM has too few "

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kprof import metrics as m
 from kprof import stall_rule
-from kprof.estimate import is_worth_it, severity
+from kprof.estimate import severity
 from kprof.evidence import OWN, busy, derived, measured, mostly, places, samples_of
 from kprof.limiter import BUSY_PCT
 from kprof.model import Finding, Kernel
@@ -125,8 +125,6 @@ def instruction_cache_misses(kernel: Kernel) -> Finding | None:
     if (kernel.duration_s or 0.0) < MIN_DURATION_S or passes is None or passes < PASSES:
         return None
     speedup = stall_rule.gain(kernel, share)
-    if not is_worth_it(speedup):
-        return None
     found = places(kernel, stall_rule.samples(missing.sampled), of=samples_of(missing.stall))
     return Finding(
         rule="instruction-cache-misses",

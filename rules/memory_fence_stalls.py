@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kprof import metrics as m
 from kprof import stall_rule
-from kprof.estimate import is_worth_it, severity
+from kprof.estimate import severity
 from kprof.evidence import OWN, busy, derived, mostly, places, samples_of
 from kprof.limiter import BUSY_PCT
 from kprof.model import Evidence, Finding, Kernel
@@ -62,8 +62,6 @@ def memory_fence_stalls(kernel: Kernel) -> Finding | None:
     if top is None or share < FENCE_SHARE:
         return None
     speedup = stall_rule.gain(kernel, share)
-    if not is_worth_it(speedup):
-        return None
     found = places(kernel, stall_rule.samples("membar"), of=samples_of("membar"))
     fences = _fences(kernel)
     return Finding(

@@ -7,7 +7,7 @@ from kprof import metrics as m
 from kprof.evidence import busy, derived, measured, places, samples_of
 from kprof.metrics import accesses
 from kprof.model import Finding, Kernel, Speedup
-from kprof.producer import LONG, told, waits
+from kprof.producer import LONG, at_mbarriers, told, waits
 from kprof.rule import rule
 from kprof.stalls import samples_at, stalls, top_stall
 
@@ -15,6 +15,8 @@ from kprof.stalls import samples_at, stalls, top_stall
 # kprof's own, unsourced.
 LOW_OCCUPANCY_PCT = 50.0
 REACHED = 0.8
+# From this share of those waits on, the finding says that they are at an mbarrier. kprof's own.
+MBARRIERS = 0.25
 
 
 @rule(requires=[*m.COVERAGE, m.LONG_SCOREBOARD])
@@ -44,6 +46,8 @@ def memory_latency_bound(kernel: Kernel) -> Finding | None:
     Launches too small for the GPU are left to grid-too-small, and those whose schedulers issue in
     80 % of the cycles in which they have warps to the rules about SMs without work. Where one slice
     of a cache, one address or a link is full, that finding stands alone: more loads would queue there.
+    A wait at an mbarrier (asynchronous copies, warp specialisation) counts as one for a load; it may be
+    for other warps. From a quarter of those waits on the finding says so, with medium confidence.
 
     ## References
 
@@ -56,13 +60,16 @@ def memory_latency_bound(kernel: Kernel) -> Finding | None:
         return None
     waiting = waits(kernel, LONG)
     speedup = _speedup(kernel, top.pct, stall[1])
+    there = at_mbarriers(waiting)
+    mixed = there >= MBARRIERS
     return Finding(
         rule="memory-latency-bound",
         severity=estimate.severity(speedup),
-        confidence="high" if stall[1] >= stall_rule.SURE_SHARE else "medium",
-        headline=f"Memory latency is the limit: {100 * stall[1]:.0f} % of stalled time waits for loads and no unit "
-        f"is more than {top.pct:.0f} % busy{told(waiting)}",
-        detail="There are too few loads in flight to keep any memory level busy.",
+        confidence="high" if stall[1] >= stall_rule.SURE_SHARE and not mixed else "medium",
+        headline=f"Memory latency is the limit: {100 * stall[1]:.0f} % of stalled time waits for loads"
+        f"{f' ({100 * there:.0f} % of that at an mbarrier)' if mixed else ''} and no unit is more than {top.pct:.0f} % busy{told(waiting)}",
+        detail="There are too few loads in flight to keep any memory level busy."
+        + (_AT_MBARRIERS if mixed else ""),
         estimated_speedup=speedup,
         resource="latency",
         evidence=(
@@ -79,8 +86,15 @@ def memory_latency_bound(kernel: Kernel) -> Finding | None:
         "the independent loads per thread",
         source=places(kernel, samples_at(kernel, LONG), of=samples_of(LONG)),
         waits=waiting,
-        advice=_advice(kernel),
+        advice=(*([_STAGES] if mixed else []), *_advice(kernel)),
     )  # fmt: skip
+
+
+_AT_MBARRIERS = (
+    " Who waits at an mbarrier waits for an asynchronous copy or for other warps: a warp that only "
+    "copies and waits for a free stage costs nothing."
+)
+_STAGES = "Where warps that compute wait at an mbarrier, give the pipeline more stages or start its copies earlier."
 
 
 def _speedup(kernel: Kernel, pct: float, share: float) -> Speedup:

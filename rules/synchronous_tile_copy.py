@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from kprof import metrics as m
 from kprof import stall_rule
-from kprof.estimate import is_worth_it, severity
+from kprof.estimate import severity
 from kprof.evidence import OWN, busy, derived, measured, places, where
 from kprof.metrics import accesses
 from kprof.model import Finding, Instruction, Kernel
@@ -84,8 +84,6 @@ def synchronous_tile_copy(kernel: Kernel) -> Finding | None:
         return None
     barrier = stalls(kernel).get("barrier", 0.0)
     speedup = stall_rule.gain(kernel, min(share + barrier, 1.0))
-    if not is_worth_it(speedup):
-        return None
     found = places(
         kernel,
         lambda row: row.values.get(SAMPLES, 0.0) if row in copies else 0.0,

@@ -20,7 +20,7 @@ MOSTLY = 0.8
 CAUSE = 0.2  # of the stalled time. kprof's own, unsourced.
 CAUSES = {
     "gmma": "The warp group waits for its matrix instructions: keep two of them in flight (wait<1>, two accumulators) and more stages of tiles.",
-    "long_scoreboard": "Warps wait for operands from global memory: fetch tiles ahead with cp.async or TMA into three or more stages.",
+    "long_scoreboard": "Warps wait for operands from global memory, or at an mbarrier: fetch tiles ahead with cp.async or TMA into three or more stages.",
     "barrier": "Warps wait for each other at every tile: more stages, one barrier per stage (mbarrier), or producer and consumer warps.",
     "short_scoreboard": "Operands come slowly from shared memory: ldmatrix, a swizzled layout without bank conflicts, and the next fragment loaded before the current product.",
     "mio_throttle": "The shared-memory queue is full: larger fragments per warp (more products for each operand loaded), ldmatrix.x4.",
@@ -94,7 +94,8 @@ def tensor_pipe_underused(kernel: Kernel) -> Finding | None:
             else ""
         )
         + where(found),
-        detail=f"{100 * mostly:.0f} % of the operations are matrix instructions, and no other unit is busy either.",
+        detail=f"{100 * mostly:.0f} % of the operations are matrix instructions, and no unit is the limit: the "
+        f"busiest reaches {top.pct:.0f} %.",
         estimated_speedup=Speedup(low=min(worst.low, best.high), high=best.high),
         resource="math",
         evidence=(

@@ -8,10 +8,11 @@ write outside leaves a trace.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
-from kprof.bench.api import Shape, Suite
+from kprof.bench.api import DefinitionError, Shape, Suite
 from kprof.bench.comparing import compared, unchanged, worse, wrong
 from kprof.bench.nested import is_tensor, mapped, tensors
 from kprof.bench.poison import NAN, allocated, mark_for, spoil
@@ -100,13 +101,45 @@ class Checker:
 
 
 def fresh(suite: Suite, device: Any, shape: Shape, seed: int) -> tuple[Any, ...]:
-    """Return inputs made from a seed."""
+    """Return inputs made from a seed.
+
+    Raises:
+        DefinitionError: the shape has an option that making them did not read: misspelt, it would
+            be the default that is measured.
+    """
     torch = _torch()
     assert suite.inputs is not None  # noqa: S101 - Suite.check()
     generator = torch.Generator(device=device)
     generator.manual_seed(seed)
-    made = suite.inputs(shape, generator)
+    options = _Options(shape.options)
+    made = suite.inputs(replace(shape, options=options), generator)
+    options.refuse_unread()
     return tuple(made) if isinstance(made, tuple | list) else (made,)
+
+
+class _Options(Mapping[str, int]):
+    """A shape's options, and which of them were asked for."""
+
+    def __init__(self, given: Mapping[str, int]) -> None:
+        self._given = given
+        self._asked: dict[str, None] = {}
+
+    def __getitem__(self, name: str) -> int:
+        self._asked[name] = None
+        return self._given[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self._asked.update(dict.fromkeys(self._given))
+        return iter(self._given)
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    def refuse_unread(self) -> None:
+        unread = [name for name in self._given if name not in self._asked]
+        if unread:
+            known = f"its inputs read {', '.join(self._asked)}" if self._asked else "there is none"
+            raise DefinitionError(f"no option of a shape is named {unread[0]}; {known}")
 
 
 def expected(suite: Suite, inputs: tuple[Any, ...]) -> Any:

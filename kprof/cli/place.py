@@ -15,8 +15,10 @@ from kprof.errors import OutputExists, OutputNotWritable
 
 REPORT = "report.ncu-rep"
 LOG = "ncu.log"
+# A run in depth of the first launches alone, where what was to follow did not come to its end.
+FIRST = "first-launches.ncu-rep"
 # What a profile keeps of its runs in depth, and of its survey.
-_DEPTH = re.compile(r"(?:report(?:-\d+)?|follow-up)\.ncu-rep(?:\.xz)?")
+_DEPTH = re.compile(r"(?:report(?:-\d+)?|first-launches|follow-up)\.ncu-rep(?:\.xz)?")
 _SURVEY = re.compile(r"survey\.(?:ncu-rep|tsv)(?:\.xz)?")
 _ANY = re.compile(f"{_DEPTH.pattern}|{_SURVEY.pattern}")
 _WRITTEN = (REPORT, f"{REPORT}.xz", "report.json", "report.html")

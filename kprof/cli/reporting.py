@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -52,6 +52,8 @@ def files(measured: Measured, folder: Path) -> dict[Path, Path]:
         found[last.report] = folder / place.REPORT
         for number, further in enumerate(measured.more, start=2):
             found[further.report] = folder / f"report-{number}.ncu-rep"
+    if _has_first_alone(measured) and measured.first.report.exists():
+        found[measured.first.report] = folder / place.FIRST
     if measured.followed is not None and not measured.followed.empty:
         found[measured.followed.report] = folder / "follow-up.ncu-rep"
     survey = measured.surveyed
@@ -59,6 +61,21 @@ def files(measured: Measured, folder: Path) -> dict[Path, Path]:
         kept = packed(survey.report) if packed(survey.report).exists() else survey.report
         found[kept] = folder / kept.name
     return found
+
+
+def finished(done: Mapping[str, Stage], folder: Path) -> dict[Path, Path]:
+    """Return the same where the runs were broken off in between: what each has left.
+
+    Args:
+        done: the runs that have ended, by name.
+        folder: where the user looks.
+    """
+    names = {"trial": place.FIRST, "depth": place.REPORT, "rest": "report-2.ncu-rep"}
+    return {
+        stage.report: folder / names.get(name, stage.report.name)
+        for name, stage in done.items()
+        if not stage.empty and stage.report.exists()
+    }
 
 
 def report(
@@ -104,9 +121,16 @@ def ending(measured: Measured) -> tuple[str, ...]:
     last = measured.last
     if last is not None and last is not measured.first and not lines:
         lines = _ending(last)
-    if measured.followed is not None and measured.followed.collected.signum is not None:
-        lines = (*lines, *_ending(measured.followed))
-    return (*lines, *_trouble(measured))
+    for further in (*measured.more, measured.followed):
+        if further is not None and further.stopped and not lines:
+            lines = _ending(further)
+    return (*lines, *_trouble(measured), *_first_alone(measured))
+
+
+def signum(measured: Measured) -> int | None:
+    """Return the signal that ended a run, None where none did."""
+    runs = (*measured.more, measured.followed, measured.last, measured.trouble)
+    return next((run.collected.signum for run in runs if run and run.collected.signum), None)
 
 
 def _is_survey(measured: Measured) -> bool:
@@ -196,11 +220,31 @@ def _described(profile: Profile, measured: Measured, target: Target, options: Op
 
 def _trouble(measured: Measured) -> tuple[str, ...]:
     stage = measured.trouble
-    if stage is None or stage.stopped:
+    if stage is None:
         return ()
-    what = "depth" if stage.options.depth != "survey" else "the survey"
-    why = failures.why(stage.collected, stage.argv, stage.target, stage.options)
-    return (f"a later run of the target, for {what}, gave nothing: {why.message}",)
+    if stage.stopped:
+        lines = _ending(stage)
+    else:
+        what = "depth" if stage.options.depth != "survey" else "the survey"
+        why = failures.why(stage.collected, stage.argv, stage.target, stage.options)
+        lines = (f"a later run of the target, for {what}, gave nothing: {why.message}",)
+    if measured.survey is not None or measured.last is None:
+        return lines
+    seen = measured.last.collected.log.profiled
+    return (*lines, f"the program launched more than the first {seen} kernels that are shown here")
+
+
+def _has_first_alone(measured: Measured) -> bool:
+    """Say whether the first launches were measured in depth, and then only a part of a survey."""
+    first = measured.first
+    deep = first.options.depth != "survey" and not first.empty
+    return deep and _is_survey(measured)
+
+
+def _first_alone(measured: Measured) -> tuple[str, ...]:
+    if not _has_first_alone(measured):
+        return ()
+    return (f"the first launches were measured in depth: kprof analyze {place.FIRST} shows them",)
 
 
 def _ending(stage: Stage) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import click
@@ -83,6 +83,7 @@ class Runner:
         color: color the progress.
         deadline: ``time.monotonic()`` when all runs must be over, None for no limit.
         kernel_timeout_s: seconds that one kernel may get no further, 0 for no limit.
+        done: the runs that have ended, by name.
     """
 
     ncu: str
@@ -93,6 +94,7 @@ class Runner:
     color: bool
     deadline: float | None
     kernel_timeout_s: float
+    done: dict[str, Stage] = field(default_factory=dict)
 
     def run(
         self,
@@ -134,7 +136,8 @@ class Runner:
             collected = replace(collected, hung=name_of(collected.hung))
         if self.verbose:
             self.say(f"{name}: ncu ran for {collected.elapsed_s:.1f} s")
-        return Stage(options, argv, tuple(self.target.argv), collected)
+        self.done[name] = Stage(options, argv, tuple(self.target.argv), collected)
+        return self.done[name]
 
     def trace(self, name: str, options: Options, tracer: Tracer, *, muted: bool = False) -> Stage:
         """Run the target once by itself, with the tracer in it; see :meth:`run`."""
@@ -153,7 +156,9 @@ class Runner:
         collected = replace(collected, report=merged if gather(trace, merged) else None)
         if self.verbose:
             self.say(f"{name}: the program ran for {collected.elapsed_s:.1f} s")
-        return Stage(options, self.target.argv, self.target.argv, collected, traced=True)
+        argv = self.target.argv
+        self.done[name] = Stage(options, argv, argv, collected, traced=True)
+        return self.done[name]
 
     def left_s(self) -> float | None:
         """Return the seconds left, None without a limit."""

@@ -72,16 +72,17 @@ def dry_run(
     folder = Path(settings.output or f"kprof-{target.name}")
     ncu = settings.ncu or find.first_name(os.environ)
     options = _planned(options, _rules(settings)[0]).options
-    how = stages.strategy(options, target, settings.wanted.survey)
+    planning = settings.wanted.plan_only
+    how = "survey" if planning else stages.strategy(options, target, settings.wanted.survey)
     lines = [] if how == "once" else [shell(("mkdir", "-p", str(folder.absolute())))]
-    follows = settings.wanted.follow_up and options.depth == "standard"
+    follows = settings.wanted.follow_up and options.depth == "standard" and not planning
     for comment, name, stage in _stages(how, options, follows=follows):
-        lines += [comment] if comment else []
+        lines += ["# the survey alone"] if planning else [comment] if comment else []
         traced = _traced(ncu, options, target, folder) if name == "survey" else []
         log = folder / (place.LOG if how == "once" else f"{name}.log")
         report = folder / (place.REPORT if how == "once" else f"{name}.ncu-rep")
         lines += traced or [shell(ncu_argv(ncu, stage, target.argv, report=report, log=log))]
-    if how != "once":
+    if how != "once" and not planning:
         deep = stages.deepening_any(options)
         files = {"report": folder / "depth.ncu-rep", "log": folder / "depth.log"}
         lines += [_DEEP, f"# {shell(ncu_argv(ncu, deep, target.argv, **files))}"]
@@ -163,7 +164,8 @@ def _run(
         sources = Lookup(settings.source_dirs, settings.source_map)
         read = partial(reporting.load, rules, sources=sources, standby=standby)
         wanted = replace(settings.wanted, passes=planned.passes)
-        measured = staged.measure(starts, planned.options, wanted, read)
+        with _rescuing(starts, folder):
+            measured = staged.measure(starts, planned.options, wanted, read)
         if measured.last is None:  # --plan
             return 0
         if measured.last.empty and measured.survey is None:
@@ -217,15 +219,30 @@ def _keeping(measured: staged.Measured, folder: Path) -> Iterator[dict[Path, Pat
     try:
         yield files
     except BaseException as error:
-        _keep(files)
-        for kept in files.values():
-            click.echo(f"The profile itself is kept: {readable(str(kept))}", err=True)
-        for report, kept in files.items():
-            if isinstance(error, KprofError) and str(report) in error.message:
-                message = error.message.replace(str(report), str(kept))
-                raise type(error)(message, hint=error.hint) from error
+        _rescue(files, error)
         raise
     _keep(files)
+
+
+@contextlib.contextmanager
+def _rescuing(starts: runner.Runner, folder: Path) -> Iterator[None]:
+    """Publish what the finished runs have left, should it end in between."""
+    try:
+        yield
+    except BaseException as error:
+        _rescue(reporting.finished(starts.done, folder), error)
+        raise
+
+
+def _rescue(files: Mapping[Path, Path], error: BaseException) -> None:
+    """Keep the files, say so, and let the error name where they are now."""
+    _keep(files)
+    for kept in files.values():
+        click.echo(f"The profile itself is kept: {readable(str(kept))}", err=True)
+    for report, kept in files.items():
+        if isinstance(error, KprofError) and str(report) in error.message:
+            message = error.message.replace(str(report), str(kept))
+            raise type(error)(message, hint=error.hint) from error
 
 
 def _keep(files: Mapping[Path, Path]) -> None:
@@ -294,8 +311,7 @@ def _status(report: Report, measured: staged.Measured, settings: Settings) -> in
     wrong = reporting.ending(measured)
     for line in wrong:
         click.echo(f"Error: {line}", err=True)
-    ended = (measured.followed, measured.last)
-    signum = next((run.collected.signum for run in ended if run and run.collected.signum), None)
+    signum = reporting.signum(measured)
     if signum is not None:
         return 128 + signum
     if wrong:

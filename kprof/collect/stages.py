@@ -223,6 +223,9 @@ def _launches_many(target: Target) -> bool:
     if script == "-m":
         return False
     try:
+        # A script may come from a pipe, which can be read once, by whoever runs it.
+        if not Path(script).is_file():
+            return False
         with Path(script).open("rb") as file:
             return _LAUNCHES_MANY.search(file.read(_SCRIPT_BYTES)) is not None
     except OSError:

@@ -42,6 +42,8 @@ def size_after(size, kernel, stride, pad):
 
 @bench.inputs
 def inputs(shape, generator):
+    if len(shape) != 4:
+        raise ValueError("a shape is images x channels x height x width, as 1x64x128x128")
     images, channels, height, width = shape
     kernel = shape.get("kernel", 3)
     stride, pad = shape.get("stride", 1), shape.get("pad", kernel // 2)

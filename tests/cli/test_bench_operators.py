@@ -127,6 +127,8 @@ IMPOSSIBLE = {
     "1x1x4x4,stride=0": "stride=0",
     "1x1x2x8,kernel=7,pad=1": "kernel=7 is larger than 2 inputs with pad=1",
     "1x1x4x4,pad=-1": "pad=-1",
+    "1x1x4x4,kernal=5": "no option of a shape is named kernal; its inputs read kernel, stride, pad",
+    "1x4x4": "a shape is images x channels x height x width",
 }
 
 

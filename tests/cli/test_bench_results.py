@@ -357,6 +357,28 @@ def beyond(a, result, out):
     assert got == {("right", kind) for kind in UNWRITTEN}
 
 
+def test_an_option_that_nothing_reads_is_refused(tmp_path: Path) -> None:
+    text = """
+@bench.inputs
+def inputs(shape, generator):
+    scale = dict(shape.options).get("scale", 1) + shape.get("more", 0)
+    return rand(shape, generator) * scale
+
+@bench.reference
+def reference(a):
+    return a * 2
+"""
+    wanted = ("--shape", "20000,scale=2", "--shape", "20000,more=1")
+    found, _ = bench(tmp_path, text + variants(right="a * 2"), "--check-only", *wanted)
+    assert {unit["status"] for shape in found["shapes"] for unit in shape["units"]} == {"ok"}
+    assert {check["status"] for unit in found["checks"] for check in unit["checks"]} == {"ok"}
+    text = text.replace('dict(shape.options).get("scale", 1) + ', "1 + ")
+    found, _ = bench(tmp_path, text + variants(right="a * 2"), "--check-only", *wanted)
+    (unit,) = found["shapes"][0]["units"]
+    assert unit["status"] == "failed"
+    assert "no option of a shape is named scale; its inputs read more" in unit["message"]
+
+
 COSTS = {
     20000: ("bench.Cost(bytes=math.inf)", "cost: bytes=inf is no finite number from 0 on"),
     20001: ("(8, 2)", "cost returned (8, 2), not a bench.Cost"),

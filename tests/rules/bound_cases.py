@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from kprof.model import Kernel, Launch
+from kprof.metrics import SAMPLED_STALL_NOT_ISSUED
+from kprof.model import Code, Instruction, Kernel, Launch
 from tests.kernels import (
     ALU,
     DRAM,
@@ -57,7 +58,27 @@ DRAM_BOUND = (
     ),
     Case("dram-bandwidth-bound", "59.99 %", kernel({DRAM: 59.99}), SILENT),
     Case("dram-bandwidth-bound", "near its roof", kernel({DRAM: 79.99}), "low"),
-    Case("dram-bandwidth-bound", "at its roof", kernel({DRAM: 80.0}), "info"),
+    Case(
+        "dram-bandwidth-bound",
+        "at its roof",
+        kernel({DRAM: 80.0}),
+        "info",
+        holds="runs near the speed of the memory",
+    ),
+    Case(
+        "dram-bandwidth-bound",
+        "nearly full",
+        kernel({DRAM: 89.9}),
+        "info",
+        holds="runs near the speed",
+    ),
+    Case(
+        "dram-bandwidth-bound",
+        "full",
+        kernel({DRAM: 90.0}),
+        "info",
+        holds="only moving fewer bytes",
+    ),
     Case("dram-bandwidth-bound", "L2 is busier", kernel({DRAM: 70.0, L2: 71.0}), SILENT),
     Case("dram-bandwidth-bound", "idle", kernel({DRAM: 0.0}), SILENT),
 )
@@ -292,6 +313,27 @@ def _waiting(share: float, other: str = "wait") -> dict[str, float]:
     return {**sampled(long_scoreboard=1000.0 * share), **sampled(**{other: 1000.0 * (1 - share)})}
 
 
+def _at_mbarrier(share: float) -> Kernel:
+    """Return a kernel whose waits for data are at an mbarrier by this share."""
+    name = SAMPLED_STALL_NOT_ISSUED.format("long_scoreboard")
+    texts = (
+        "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR5], R2",
+        "@P0 BRA 0x0",
+        "LDG.E R4, [R2.64]",
+        "FADD R5, R4, R6",
+    )
+    samples = {1: 1000.0 * share, 3: 1000.0 * (1.0 - share)}
+    return kernel(
+        metrics=sampled(long_scoreboard=1000.0),
+        code=tuple(Code(16 * at, text) for at, text in enumerate(texts)),
+        instructions=tuple(
+            Instruction(16 * at, texts[at], None, None, {name: value})
+            for at, value in samples.items()
+            if value
+        ),
+    )
+
+
 SPREAD = sampled(long_scoreboard=300.0, wait=200.0, barrier=200.0, math_pipe_throttle=300.0)
 THIN = sampled(long_scoreboard=299.0, wait=200.0, barrier=250.0, drain=251.0)
 LATENCY = (
@@ -301,6 +343,17 @@ LATENCY = (
         "waits less",
         kernel(metrics=sampled(long_scoreboard=499.0, wait=251.0, barrier=250.0)),
         confidence="medium",
+    ),
+    Case(
+        "memory-latency-bound",
+        "at mbarriers",
+        _at_mbarrier(0.26),
+        says="(26 % of that at an mbarrier)",
+        confidence="medium",
+        holds="give the pipeline more stages",
+    ),
+    Case(
+        "memory-latency-bound", "at loads", _at_mbarrier(0.24), lacks="mbarrier", confidence="high"
     ),
     Case("memory-latency-bound", "30 % of stalls", kernel(metrics=SPREAD)),
     Case("memory-latency-bound", "below 30 %", kernel(metrics=THIN), SILENT),

@@ -123,6 +123,20 @@ DIVERGENCE = (
     ),
     Case(
         "thread-divergence",
+        "fewer threads behind a jump that all take",
+        _parting("BRA 0x40", active=16.0),
+        says="at k.cu:3",
+        lacks="after the branch",
+    ),
+    Case(
+        "thread-divergence",
+        "fewer threads behind a predicated instruction",
+        _parting("@P0   FADD R4, R4, R5", active=16.0),
+        says="at k.cu:3",
+        lacks="after the branch",
+    ),
+    Case(
+        "thread-divergence",
         "a branch on the line of its body",
         _parting("@P0   BRA 0x40", active=16.0, line=3),
         says="at k.cu:3",

@@ -86,3 +86,16 @@ def test_a_mix_is_weighed_by_executions_and_not_by_who_waits(
     assert finding is not None
     assert [(place.line, place.share) for place in finding.source] == [(2, 0.99), (1, 0.01)]
     assert {place.share_of for place in finding.source} == {of}
+
+
+def _long_loop(length: int, line: int | None) -> Kernel:
+    texts = [f"FFMA R{n}, R1, R2, R3" for n in range(length)]
+    file = None if line is None else "k.cu"
+    code = tuple(Code(16 * n, text, file, line and line + n) for n, text in enumerate(texts))
+    return kernel(code=code, executed=(8.0,) * length, instructions=())
+
+
+def test_of_a_long_loop_without_lines_no_instruction_stands_for_the_others() -> None:
+    assert executed(_long_loop(51, None)) == ()
+    assert len(executed(_long_loop(50, None))) == 5
+    assert len(executed(_long_loop(51, 1))) == 5

@@ -10,7 +10,7 @@ import pytest
 
 from kprof import bench_html, schema
 from kprof.bench import roofs
-from kprof.bench.result import Bench, BenchDevice
+from kprof.bench.result import Bench, BenchDevice, Comparison
 from kprof.bench_export import SCHEMA, to_csv, to_dict, to_json
 from kprof.bench_figures import roofline, time_over_size
 from kprof.bench_text import conditions, summary
@@ -62,6 +62,32 @@ def test_the_text_says_what_is_faster_equal_and_wrong() -> None:
     assert "Note: ncu got no further." in text
     assert "99 % confidence" not in text
     assert "99 % confidence 1.980 to 2.020" in summary(BENCH, width=110, verbose=1)
+
+
+def compared(comparison: Comparison) -> Bench:
+    naive, *_ = BENCH.shapes[0].units
+    other = replace(naive, unit="other", timing=timing(2.2e-5, comparison))
+    return replace(BENCH, shapes=(replace(BENCH.shapes[0], units=(naive, other)),))
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [(0.9, 1.125, "equal"), (0.9, 1.126, "unclear"), (0.2, 15.0, "unclear"), (0.0, 1.0, "unclear")],
+)
+def test_times_that_vary_much_are_not_called_equal(low: float, high: float, word: str) -> None:
+    bench = compared(Comparison("naive", 1.0, low, high, 9.0, "equal"))
+    for text in (summary(bench, width=110), bench_html.render(bench)):
+        assert ("Unclear: times vary too much" in text) == (word == "unclear")
+    row = next(line for line in summary(bench, width=110).splitlines() if line.startswith("other"))
+    assert row.split()[-1] == word
+
+
+def test_another_baseline_on_a_shape_is_named() -> None:
+    said = "Compared with twin here: naive has no time on this shape."
+    other = compared(Comparison("twin", 2.0, 1.9, 2.1, 0.01, "faster"))
+    assert said in summary(other, width=110)
+    assert said in bench_html.render(other)
+    assert "has no time on this shape" not in summary(BENCH, width=110)
 
 
 def test_a_cache_that_stays_warm_is_told_where_it_was_to_be_flushed() -> None:

@@ -52,6 +52,13 @@ def test_without_stalls_anything_independent_helps() -> None:
     assert "more independent work" in found
 
 
+@pytest.mark.parametrize(("active", "told"), [(90.0, True), (90.1, False)])
+def test_sms_without_a_block_for_a_tenth_of_the_time_are_told(active: float, told: bool) -> None:
+    cycles = {"sm__cycles_active.avg": active, "sm__cycles_elapsed.max": 100.0}
+    found = filling.advice(kernel(metrics=cycles), busy(60.0))
+    assert any("Keep all SMs at work" in text for text in found) is told
+
+
 def issuing(pct: float) -> Kernel:
     return kernel({ISSUE: pct}, sampled(wait=1000.0))
 

@@ -6,7 +6,7 @@ import pytest
 
 from kprof import metrics as m
 from kprof.model import Code, Instruction, Kernel, Place, Wait
-from kprof.producer import LONG, SHORT, loads, told, waits
+from kprof.producer import LONG, SHORT, at_mbarriers, loads, told, waits
 from tests.kernels import kernel
 
 SAMPLES = {reason: m.SAMPLED_STALL_NOT_ISSUED.format(reason) for reason in (LONG, SHORT)}
@@ -50,6 +50,13 @@ def test_the_load_is_named_and_not_the_instruction_that_waits() -> None:
     )
     assert at(found.producers) == [0]
     assert (found.trail, found.producers[0].share) == ("register", 1.0)
+
+
+def test_only_what_looks_at_an_mbarrier_counts_as_a_wait_there() -> None:
+    look = "SYNCS.PHASECHK.TRANS64.TRYWAIT P0, [UR5], R2"
+    item = waiting(look, "@P0 BRA 0x0", "LDG.E R4, [R2.64]", "FADD R5, R4, R6", at={1: 1.0, 3: 3.0})
+    assert at_mbarriers(waits(item, LONG)) == 0.25
+    assert at_mbarriers(()) == 0.0
 
 
 def test_a_register_of_a_wide_load() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -65,3 +66,8 @@ def test_what_may_launch_few_is_tried(tmp_path: Path, line: str) -> None:
 def test_a_module_and_a_script_that_is_not_there_are_tried() -> None:
     assert strategy("-m", "train") == "trial"
     assert strategy("/not/there.py") == "trial"
+
+
+def test_a_script_from_a_pipe_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "t.py")
+    assert strategy(tmp_path / "t.py") == "trial"

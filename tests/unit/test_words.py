@@ -59,7 +59,7 @@ def test_gain(low: float, high: float, said: str) -> None:
 @pytest.mark.parametrize("bound", ["latency", "launch"])
 def test_an_idle_kernel_without_a_cause_is_not_passed_over(bound: Bound) -> None:
     said = unexplained(replace(QUIET, bound=bound, skipped=LACKING, depth="sections"))
-    assert said.startswith("Nothing was busy, and no rule explains why with the data there is")
+    assert said.startswith("No unit reached 60 %, and no rule explains why with the data there is")
     assert "2 rules had the data and found nothing, 1 rule could not be evaluated" in said
     assert said.endswith("`kprof profile --depth standard` collects what the rules need.")
 
