@@ -29,6 +29,8 @@ from kprof.reader.vital import MOST, vital
 # About 0.1 s of the library's time: three of torch's larger functions, or every kernel of most
 # programs of one's own.
 BUDGET_BYTES = 8 << 20
+# A report of so few kernels may take 0.3 s: enough for every instruction of a large one.
+_FEW_KERNELS, _FEW_BYTES = 8, 24 << 20
 # The first functions are described however much their modules weigh: of a report with a few of
 # torch's kernels, at 3 MB each, the kernel with most GPU time would go without.
 _FIRST = 4
@@ -234,9 +236,10 @@ def is_ordered(action: Action, wanted: Order) -> bool:
     return starts == wanted.starts and (action.name(MANGLED) or "") == wanted.name
 
 
-def budget_for(module_bytes: int) -> int:
-    """Return the bytes of device code to spend on a report whose modules have this size."""
-    return max(BUDGET_BYTES, _FIRST * (module_bytes + MOST * _INSTRUCTION_BYTES))
+def budget_for(kernels: int, module_bytes: int) -> int:
+    """Return the bytes of device code to spend on a report of so many kernels and such modules."""
+    least = _FEW_BYTES if kernels <= _FEW_KERNELS else BUDGET_BYTES
+    return max(least, _FIRST * (module_bytes + MOST * _INSTRUCTION_BYTES))
 
 
 def buys_any(budget: int, module_bytes: int) -> bool:

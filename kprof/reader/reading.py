@@ -168,7 +168,7 @@ def _job(plain: Path, container: Container, folder: Path, extra: tuple[str, ...]
         extra=extra,
         slice_kernels=max(1, _SLICE_BYTES // per_kernel),
         processes=min(_PROCESSES, os.cpu_count() or 1),
-        disassemble_bytes=budget_for(module_bytes),
+        disassemble_bytes=budget_for(kernels, module_bytes),
         module_bytes=module_bytes,
     )
 

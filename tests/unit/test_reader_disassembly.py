@@ -115,9 +115,10 @@ def test_a_function_that_is_too_dear_leaves_the_others_theirs() -> None:
 def test_some_functions_are_described_whatever_their_modules_weigh() -> None:
     heavy = 90 << 20
     ranked = [Function((listing(index, str(index)),)) for index in range(9)]
-    found = affordable(ranked, budget=budget_for(heavy), module_bytes=heavy)
+    found = affordable(ranked, budget=budget_for(9, heavy), module_bytes=heavy)
     assert [function.leader.index for function, _ in found] == [0, 1, 2, 3]
-    assert budget_for(1000) == BUDGET_BYTES
+    assert budget_for(9, 1000) == BUDGET_BYTES
+    assert budget_for(8, 1000) == 3 * BUDGET_BYTES
 
 
 def test_what_is_left_buys_whole_functions_in_order() -> None:
