@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -65,6 +67,14 @@ def alive(pid: int) -> bool:
 def assert_nothing_left() -> None:
     pids = [int(pid) for pid in Path("pids").read_text().split()]
     assert [pid for pid in pids if alive(pid)] == []
+
+
+def kill(children: Iterable[subprocess.Popen[str]]) -> None:
+    """End process groups that a failed test has left running."""
+    for child in children:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+        child.communicate()
 
 
 def end(child: subprocess.Popen[str]) -> tuple[int, str, str]:

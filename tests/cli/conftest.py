@@ -21,6 +21,7 @@ from tests.profiling import (
     Start,
     assert_no_traceback,
     command,
+    kill,
     logged,
     script,
     wait_for,
@@ -110,10 +111,7 @@ def running(env: dict[str, str], recorded: Path) -> Iterator[Start]:
         return child
 
     yield start
-    for child in children:
-        if child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
+    kill(children)
 
 
 @pytest.fixture(scope="session")

@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -68,6 +68,13 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Run:
         return done
 
     return bench
+
+
+def variants(arguments: str, bodies: Mapping[str, str]) -> str:
+    """Return variants of two inputs by name and body."""
+    return "".join(
+        f"\n@bench.variant\ndef {name}({arguments}):\n    {body}\n" for name, body in bodies.items()
+    )
 
 
 def document(done: Done) -> dict[str, Any]:
@@ -141,13 +148,8 @@ WRONG = {
 
 
 def test_a_wrong_result_is_named_and_has_no_timing(run: Run) -> None:
-    done = run(
-        "".join(
-            f"\n@bench.variant\ndef {name}(a, b, out):\n    {body}\n"
-            for name, (body, _) in WRONG.items()
-        ),
-        "--format", "json",
-    )  # fmt: skip
+    bodies = {name: body for name, (body, _) in WRONG.items()}
+    done = run(variants("a, b, out", bodies), "--format", "json")
     labels = {name: name.replace("_", "-") for name in WRONG}
     found = document(done)
     assert done.returncode == 1
@@ -184,13 +186,8 @@ KINDS = {
 
 
 def test_a_result_of_another_kind_is_wrong(run: Run) -> None:
-    done = run(
-        "".join(
-            f"\n@bench.variant\ndef {name}(a, b):\n    {body}\n"
-            for name, (body, _) in KINDS.items()
-        ),
-        "--format", "json",
-    )  # fmt: skip
+    bodies = {name: body for name, (body, _) in KINDS.items()}
+    done = run(variants("a, b", bodies), "--format", "json")
     assert done.returncode == 1
     for name, (_, said) in KINDS.items():
         assert said in messages(document(done), name)
@@ -220,14 +217,12 @@ BREAKS = {
 @pytest.mark.parametrize("status", ["failed", "timeout"])
 def test_a_variant_that_breaks_loses_only_itself(run: Run, status: str) -> None:
     names = [name for name in BREAKS if BREAKS[name][1] == status]
+    bodies: dict[str, str] = {}
+    for name in names:
+        bodies |= {name: BREAKS[name][0], f"after_{name}": "return b + a"}
     limit = "4" if status == "timeout" else "60"
     done = run(
-        "\nstate = []\n"
-        + "".join(
-            f"\n@bench.variant\ndef {name}(a, b):\n    {BREAKS[name][0]}\n"
-            f"\n@bench.variant\ndef after_{name}(a, b):\n    return b + a\n"
-            for name in names
-        ),
+        "\nstate = []\n" + variants("a, b", bodies),
         "--format", "json", "--timeout", limit,
     )  # fmt: skip
     assert done.returncode == 2

@@ -10,7 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from tests.profiling import Start, assert_no_traceback, command, end, script, wait_for, written
+from tests.profiling import (
+    Start,
+    assert_no_traceback,
+    command,
+    end,
+    kill,
+    script,
+    wait_for,
+    written,
+)
 from tests.tracing import report
 
 # Sleeps in the run of that number.
@@ -44,10 +53,7 @@ def begun(env: dict[str, str], recorded: Path) -> Iterator[Broken]:
         return child
 
     yield start
-    for child in children:
-        if child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
-        child.communicate()
+    kill(children)
 
 
 @pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])

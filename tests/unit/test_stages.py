@@ -19,6 +19,12 @@ def strategy(script: Path | str, *rest: str, python: str | None = "python") -> s
     return stages.strategy(Options(), target, "auto")
 
 
+def written(folder: Path, line: str) -> Path:
+    script = folder / "t.py"
+    script.write_text(f"import torch\n{line}\n")
+    return script
+
+
 @pytest.fixture(autouse=True)
 def _standard_input_can_be_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stages, "stdin_position", lambda: None)
@@ -40,8 +46,7 @@ def _standard_input_can_be_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_what_launches_many_is_surveyed_at_once(tmp_path: Path, line: str) -> None:
-    script = tmp_path / "t.py"
-    script.write_text(f"import torch\n{line}\n")
+    script = written(tmp_path, line)
     assert strategy(script) == "survey"
     assert strategy(script, python=None) == "trial"  # a program, not a script
 
@@ -58,9 +63,7 @@ def test_what_launches_many_is_surveyed_at_once(tmp_path: Path, line: str) -> No
     ],
 )
 def test_what_may_launch_few_is_tried(tmp_path: Path, line: str) -> None:
-    script = tmp_path / "t.py"
-    script.write_text(f"import torch\n{line}\n")
-    assert strategy(script) == "trial"
+    assert strategy(written(tmp_path, line)) == "trial"
 
 
 def test_a_module_and_a_script_that_is_not_there_are_tried() -> None:
