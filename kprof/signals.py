@@ -42,8 +42,8 @@ class HeldSignals:
             # another one in its own place.
             if signal.getsignal(signum) is self._own:
                 signal.signal(signum, handler)
-        while self._came:
-            signum, frame = self._came.pop(0)
+        came, self._came = self._came, []
+        for signum, frame in came:  # the first that raises ends it: the others ask for the same
             self._handlers[signum](signum, frame)
 
     def _note(self, signum: int, frame: FrameType | None) -> None:

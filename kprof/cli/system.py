@@ -18,6 +18,9 @@ from kprof.errors import KprofError
 _NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EBADF, errno.EIO, errno.EFBIG}
 
 
+_ENDING = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+
+
 @contextlib.contextmanager
 def ending_on_signals() -> Iterator[None]:
     """Let SIGTERM and SIGHUP end the command as Ctrl-C does: what it started and wrote goes too.
@@ -26,7 +29,7 @@ def ending_on_signals() -> Iterator[None]:
     """
     before = {}
     if threading.current_thread() is threading.main_thread():
-        for name in ("SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
+        for name in _ENDING:
             signum = getattr(signal, name, None)
             if signum is not None and signal.getsignal(signum) is not signal.SIG_IGN:
                 before[signum] = signal.signal(signum, _end)
@@ -38,7 +41,9 @@ def ending_on_signals() -> Iterator[None]:
 
 
 def _end(signum: int, _frame: FrameType | None) -> None:
-    signal.signal(signum, signal.SIG_IGN)  # a second one must not break the cleaning up
+    for name in _ENDING:  # a second one must not break the cleaning up
+        if (other := getattr(signal, name, None)) is not None:
+            signal.signal(other, signal.SIG_IGN)
     sys.exit(128 + signum)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from kprof import process
+from kprof.signals import HeldSignals
 
 
 def python(code: str) -> list[str]:
@@ -235,6 +236,24 @@ def test_a_signal_while_a_program_starts_leaves_none_behind(
         start(["sleep", "60"], **options)
     assert [child.wait(5) for child in started] == [-signal.SIGKILL]
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_IGN
+
+
+def test_of_several_signals_held_one_is_enough() -> None:
+    told: list[int] = []
+
+    def ends(signum: int, _: object) -> None:
+        told.append(signum)
+        raise Stop
+
+    before = {signum: signal.signal(signum, ends) for signum in (signal.SIGHUP, signal.SIGTERM)}
+    with HeldSignals() as held:
+        for signum in before:
+            os.kill(os.getpid(), signum)
+        with pytest.raises(Stop):
+            held.release()
+    assert len(told) == 1
+    for signum, handler in before.items():
+        signal.signal(signum, handler)
 
 
 CAME: list[int] = []
