@@ -259,6 +259,7 @@ def test_variants_parameters_baseline_and_shapes_are_chosen(run: Run) -> None:
         "\n@bench.variant\ndef bad(a, b):\n    return a\n",
         "--format", "json", "--variants", "tiled,plain", "--baseline", "plain",
         "--set", "block=3,4", "--shape", "16x3", "--shape", "8x8,kernel=5",
+        head=HEAD.replace("    return tuple(torch.rand", '    shape.get("kernel", 3)\n    return tuple(torch.rand'),
     )  # fmt: skip
     found = document(done)
     assert done.returncode == 0, done.stderr
