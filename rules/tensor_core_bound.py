@@ -7,7 +7,7 @@ from kprof import metrics as m
 from kprof.attribution import ARITHMETIC, executed
 from kprof.evidence import busy, derived, measured
 from kprof.limiter import BUSY_PCT, limiter
-from kprof.model import Evidence, Finding, Kernel, Speedup
+from kprof.model import Evidence, Finding, Kernel, Severity, Speedup
 from kprof.rule import rule
 
 _FULL_PCT = 80.0  # from here a unit is at its roof: NVIDIA rule SOLBottleneck (ncu 2025.3)
@@ -51,7 +51,7 @@ def tensor_core_bound(kernel: Kernel) -> Finding | None:
     speedup = Speedup(1.0, max(faster, left.high if left else 1.0)) if faster else left
     return Finding(
         rule="tensor-core-bound",
-        severity="medium" if faster else ("info" if top.pct >= _FULL_PCT else "low"),
+        severity=_severity(top.pct, speedup, faster),
         confidence="high",
         headline=f"The tensor cores are the limit: {top.pct:.0f} % busy"
         + (", on the slower of two instruction paths" if faster else ""),
@@ -63,6 +63,13 @@ def tensor_core_bound(kernel: Kernel) -> Finding | None:
         source=executed(kernel, ARITHMETIC["tensor"], "matrix instructions"),
         advice=_advice(faster, top.pct),
     )
+
+
+def _severity(pct: float, speedup: Speedup | None, faster: float | None) -> Severity:
+    """Grade by what is left to gain; a faster path is there for sure."""
+    if faster:
+        return "medium"
+    return "info" if pct >= _FULL_PCT else estimate.severity(speedup)
 
 
 def faster_path(kernel: Kernel) -> float | None:

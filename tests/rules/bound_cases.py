@@ -254,7 +254,8 @@ ISSUE_BOUND = (
     ),
 )
 TENSOR_BOUND = (
-    Case("tensor-core-bound", "60 %", kernel({TENSOR: 60.0}, opcodes=MMA), "low", "60 % busy"),
+    Case("tensor-core-bound", "60 %", kernel({TENSOR: 60.0}, opcodes=MMA), "medium", "60 % busy"),
+    Case("tensor-core-bound", "little left", kernel({TENSOR: 79.9}, opcodes=MMA), "low"),
     Case("tensor-core-bound", "59.99 %", kernel({TENSOR: 59.99}, opcodes=MMA), SILENT),
     Case("tensor-core-bound", "at its roof", kernel({TENSOR: 80.0}, opcodes=MMA), "info"),
     Case(
