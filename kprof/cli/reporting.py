@@ -121,10 +121,12 @@ def ending(measured: Measured) -> tuple[str, ...]:
     last = measured.last
     if last is not None and last is not measured.first and not lines:
         lines = _ending(last)
-    for further in (*measured.more, measured.followed):
-        if further is not None and further.stopped and not lines:
-            lines = _ending(further)
-    return (*lines, *_trouble(measured), *_first_alone(measured))
+    cut_short = [run for run in measured.more if run.stopped]
+    # What a further run for open limiters lacks stands in the notes, unless the user ended it.
+    if measured.followed is not None and measured.followed.collected.signum is not None:
+        cut_short.append(measured.followed)
+    further = (line for run in cut_short for line in _ending(run))
+    return (*lines, *further, *_trouble(measured), *_first_alone(measured))
 
 
 def signum(measured: Measured) -> int | None:
