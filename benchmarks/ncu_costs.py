@@ -63,8 +63,7 @@ def _counts(name: str) -> bool:
 
 
 def _patched(name: str) -> bool:
-    counts = name.startswith("sass__") or "inst_executed" in name.partition("__")[0]
-    return counts or _addresses(name)
+    return name.startswith("sass__") or _counts(name) or _addresses(name)
 
 
 def sub_partitions(plan: Options) -> Options:

@@ -21,7 +21,8 @@ ARITHMETIC: dict[str, tuple[str, ...]] = {
     "tensor": ("HMMA", "HGMMA", "IMMA", "IGMMA", "QMMA", "QGMMA", "OMMA", "DMMA", "BMMA", "UTC"),
 }
 
-_TELLING = 0.02  # kprof's own
+# Share of the executions from which an instruction without a line says where they are. kprof's own.
+_TELLING = 0.02
 GLOBAL = "the global sectors touched"
 
 

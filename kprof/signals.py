@@ -1,12 +1,36 @@
-"""Signals that have to wait for a moment."""
+"""Signals that end a program: which there are, who hears them, and what has to wait for a moment."""
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from types import FrameType
 from typing import Any
+
+Handler = Callable[[int, FrameType | None], Any]
+
+# Windows has no SIGHUP.
+FROM_OUTSIDE = tuple(
+    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
+)
+ENDING = (signal.SIGINT, *FROM_OUTSIDE)
+
+
+@contextlib.contextmanager
+def heard_by(handler: Handler, signums: Iterable[int]) -> Iterator[None]:
+    """Have these signals handled, in the main thread alone; one that is ignored stays ignored."""
+    before = {}
+    if threading.current_thread() is threading.main_thread():
+        for signum in signums:
+            if signal.getsignal(signum) is not signal.SIG_IGN:
+                before[signum] = signal.signal(signum, handler)
+    try:
+        yield
+    finally:
+        for signum, earlier in before.items():
+            signal.signal(signum, earlier)
 
 
 class HeldSignals:
@@ -18,16 +42,15 @@ class HeldSignals:
     """
 
     def __init__(self) -> None:
-        self._handlers: dict[int, Callable[[int, FrameType | None], Any]] = {}
+        self._handlers: dict[int, Handler] = {}
         self._came: list[tuple[int, FrameType | None]] = []
         self._own = self._note  # one object, to be known again
 
     def __enter__(self) -> HeldSignals:
         if threading.current_thread() is threading.main_thread():
-            for name in ("SIGINT", "SIGTERM", "SIGHUP"):  # Windows has no SIGHUP
-                signum = getattr(signal, name, None)
-                handler = None if signum is None else signal.getsignal(signum)
-                if signum is not None and callable(handler):
+            for signum in ENDING:
+                handler = signal.getsignal(signum)
+                if callable(handler):
                     self._handlers[signum] = handler
                     signal.signal(signum, self._own)
         return self

@@ -62,12 +62,13 @@ def memory_latency_bound(kernel: Kernel) -> Finding | None:
     speedup = _speedup(kernel, top.pct, stall[1])
     there = at_mbarriers(waiting)
     mixed = there >= MBARRIERS
+    of_those = f" ({100 * there:.0f} % of that at an mbarrier)" if mixed else ""
     return Finding(
         rule="memory-latency-bound",
         severity=estimate.severity(speedup),
         confidence="high" if stall[1] >= stall_rule.SURE_SHARE and not mixed else "medium",
         headline=f"Memory latency is the limit: {100 * stall[1]:.0f} % of stalled time waits for loads"
-        f"{f' ({100 * there:.0f} % of that at an mbarrier)' if mixed else ''} and no unit is more than {top.pct:.0f} % busy{told(waiting)}",
+        f"{of_those} and no unit is more than {top.pct:.0f} % busy{told(waiting)}",
         detail="There are too few loads in flight to keep any memory level busy."
         + (_AT_MBARRIERS if mixed else ""),
         estimated_speedup=speedup,

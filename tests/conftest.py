@@ -64,9 +64,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     """
     if config.getoption("dist") != "loadfile":
         return None
-    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+    from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped] # it has no types
 
-    class Scheduling(LoadFileScheduling):  # type: ignore[misc]
+    class Scheduling(LoadFileScheduling):  # type: ignore[misc] # whose base, then, is Any
         def _split_scope(self, nodeid: str) -> str:
             file: str = super()._split_scope(nodeid)
             return "tests/golden" if file.startswith("tests/golden/") else file

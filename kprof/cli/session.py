@@ -8,7 +8,7 @@ import os
 import threading
 import time
 import webbrowser
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from kprof.rule import Rule, registry, select
 from kprof.source_text import Lookup
 
 _DEEP = "# then in depth, with the names of the chosen kernels where it says NAMES:"
+_ALONE = "# the survey alone"
 _FOLLOW_UP = "once again should what limits a kernel stay open (--no-follow-up leaves it out)"
 
 
@@ -73,11 +74,11 @@ def dry_run(
     ncu = settings.ncu or find.first_name(os.environ)
     options = _planned(options, _rules(settings)[0]).options
     planning = settings.wanted.plan_only
-    how = "survey" if planning else stages.strategy(options, target, settings.wanted.survey)
+    how = staged.strategy(options, target, settings.wanted)
     lines = [] if how == "once" else [shell(("mkdir", "-p", str(folder.absolute())))]
-    follows = settings.wanted.follow_up and options.depth == "standard" and not planning
-    for comment, name, stage in _stages(how, options, follows=follows):
-        lines += ["# the survey alone"] if planning else [comment] if comment else []
+    follows = settings.wanted.follow_up and options.depth == "standard"
+    for comment, name, stage in _stages(how, options, follows=follows, alone=planning):
+        lines += [comment] if comment else []
         traced = _traced(ncu, options, target, folder) if name == "survey" else []
         log = folder / (place.LOG if how == "once" else f"{name}.log")
         report = folder / (place.REPORT if how == "once" else f"{name}.ncu-rep")
@@ -98,7 +99,7 @@ def _traced(ncu: str, options: Options, target: Target, folder: Path) -> list[st
 
 
 def _stages(
-    how: stages.Strategy, options: Options, *, follows: bool
+    how: stages.Strategy, options: Options, *, follows: bool, alone: bool
 ) -> Iterator[tuple[str, str, Options]]:
     if how == "once":
         yield "", "report", options
@@ -108,7 +109,7 @@ def _stages(
         comment = "# a survey, then once more in depth, by what it finds"
         more = f"{comment}, if there are more" if how == "trial" else comment
         more += f"; {_FOLLOW_UP}" if follows else ""
-        yield more, "survey", stages.surveying(options)
+        yield _ALONE if alone else more, "survey", stages.surveying(options)
 
 
 def run(
@@ -164,7 +165,7 @@ def _run(
         sources = Lookup(settings.source_dirs, settings.source_map)
         read = partial(reporting.load, rules, sources=sources, standby=standby)
         wanted = replace(settings.wanted, passes=planned.passes)
-        with _rescuing(starts, folder):
+        with _rescuing(lambda: reporting.finished(starts.done, folder)):
             measured = staged.measure(starts, planned.options, wanted, read)
         if measured.last is None:  # --plan
             return 0
@@ -216,33 +217,26 @@ def _keeping(measured: staged.Measured, folder: Path) -> Iterator[dict[Path, Pat
     yielded says where each goes; a later run adds its own.
     """
     files = reporting.files(measured, folder)
-    try:
+    with _rescuing(lambda: files):
         yield files
-    except BaseException as error:
-        _rescue(files, error)
-        raise
     _keep(files)
 
 
 @contextlib.contextmanager
-def _rescuing(starts: runner.Runner, folder: Path) -> Iterator[None]:
-    """Publish what the finished runs have left, should it end in between."""
+def _rescuing(left: Callable[[], Mapping[Path, Path]]) -> Iterator[None]:
+    """Publish what is left by then, should it end in between; the error names where that is now."""
     try:
         yield
     except BaseException as error:
-        _rescue(reporting.finished(starts.done, folder), error)
+        files = left()
+        _keep(files)
+        for kept in files.values():
+            click.echo(f"The profile itself is kept: {readable(str(kept))}", err=True)
+        for report, kept in files.items():
+            if isinstance(error, KprofError) and str(report) in error.message:
+                message = error.message.replace(str(report), str(kept))
+                raise type(error)(message, hint=error.hint) from error
         raise
-
-
-def _rescue(files: Mapping[Path, Path], error: BaseException) -> None:
-    """Keep the files, say so, and let the error name where they are now."""
-    _keep(files)
-    for kept in files.values():
-        click.echo(f"The profile itself is kept: {readable(str(kept))}", err=True)
-    for report, kept in files.items():
-        if isinstance(error, KprofError) and str(report) in error.message:
-            message = error.message.replace(str(report), str(kept))
-            raise type(error)(message, hint=error.hint) from error
 
 
 def _keep(files: Mapping[Path, Path]) -> None:

@@ -14,6 +14,7 @@ from kprof.cli.surveying import survey_of
 from kprof.collect import stages
 from kprof.collect.command import Options
 from kprof.collect.selection import Selection, config, select
+from kprof.collect.target import Target
 from kprof.errors import UnreadableReport
 from kprof.model import Profile
 
@@ -74,6 +75,11 @@ class Wanted:
     passes: int | None = None
 
 
+def strategy(options: Options, target: Target, wanted: Wanted) -> stages.Strategy:
+    """Decide how to start; a plan needs the survey alone."""
+    return "survey" if wanted.plan_only else stages.strategy(options, target, wanted.survey)
+
+
 def measure(runner: Runner, options: Options, wanted: Wanted, read: stages.Read) -> Measured:
     """Run the target as often as it takes.
 
@@ -86,7 +92,7 @@ def measure(runner: Runner, options: Options, wanted: Wanted, read: stages.Read)
     Raises:
         KprofError: ncu cannot be started, or a survey that was written cannot be read.
     """
-    how = "survey" if wanted.plan_only else stages.strategy(options, runner.target, wanted.survey)
+    how = strategy(options, runner.target, wanted)
     if how == "once":
         stage = runner.run("report", options)
         return Measured(stage, stage)

@@ -6,44 +6,28 @@ import contextlib
 import errno
 import signal
 import sys
-import threading
-from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
 from kprof.cli import streams
 from kprof.errors import KprofError
+from kprof.signals import FROM_OUTSIDE, heard_by
 
 # What a stream answers that takes nothing; files are named in the error, or told of closer by.
 _NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EBADF, errno.EIO, errno.EFBIG}
 
 
-_ENDING = ("SIGTERM", "SIGHUP")  # Windows has no SIGHUP
-
-
-@contextlib.contextmanager
-def ending_on_signals() -> Iterator[None]:
+def ending_on_signals() -> contextlib.AbstractContextManager[None]:
     """Let SIGTERM and SIGHUP end the command as Ctrl-C does: what it started and wrote goes too.
 
     A signal that is ignored (nohup) stays ignored; a command that handles them itself may.
     """
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        for name in _ENDING:
-            signum = getattr(signal, name, None)
-            if signum is not None and signal.getsignal(signum) is not signal.SIG_IGN:
-                before[signum] = signal.signal(signum, _end)
-    try:
-        yield
-    finally:
-        for signum, handler in before.items():
-            signal.signal(signum, handler)
+    return heard_by(_end, FROM_OUTSIDE)
 
 
 def _end(signum: int, _frame: FrameType | None) -> None:
-    for name in _ENDING:  # a second one must not break the cleaning up
-        if (other := getattr(signal, name, None)) is not None:
-            signal.signal(other, signal.SIG_IGN)
+    for other in FROM_OUTSIDE:  # a second one must not break the cleaning up
+        signal.signal(other, signal.SIG_IGN)
     sys.exit(128 + signum)
 
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import contextlib
 import signal
-import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -18,6 +17,7 @@ from types import FrameType
 
 from kprof import process
 from kprof.collect import tree
+from kprof.signals import ENDING, heard_by
 
 # Ctrl-C at a terminal reaches ncu and the target too; they get this long before a second one.
 _SHARED_GRACE_S = 2.0
@@ -51,16 +51,8 @@ def catching_signals() -> Iterator[Signals]:
     def note(signum: int, _frame: FrameType | None) -> None:
         signals.seen.append(signum)
 
-    before = {}
-    if threading.current_thread() is threading.main_thread():
-        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(signum) is not signal.SIG_IGN:
-                before[signum] = signal.signal(signum, note)
-    try:
+    with heard_by(note, ENDING):
         yield signals
-    finally:
-        for signum, handler in before.items():
-            signal.signal(signum, handler)
 
 
 def stop(child: process.Child, signals: Signals, *, written: Callable[[], int]) -> None:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Set
 
+from kprof.evidence import TOP_PLACES
 from kprof.reader.instructions import SAMPLES
 
 # The most costly instructions, and those before one that waits for data: kprof's own choice, half
 # a torch kernel's price. A register is rarely loaded further ahead than that.
 _MOST_COSTLY = 48
 _WAITERS = 3
-# Of each cost, and of each kind of traffic, as many as a finding shows places.
-_SHOWN = 5
 _UPSTREAM = 48
 _STEP = 16
 _SCOREBOARDS = tuple(
@@ -26,13 +25,13 @@ _COSTS = (
     ("memory_l2_theoretical_sectors_global", "memory_l2_theoretical_sectors_global_ideal"),
     ("memory_l2_theoretical_sectors_local", ""),
 )
-# Accesses as such: where memory is accessed is shown, too.
+# Accesses as such. Of each cost and of these a finding shows so many places: TOP_PLACES.
 _TRAFFIC = (
     ("memory_l1_wavefronts_shared", ""),
     ("memory_l2_theoretical_sectors_global", ""),
 )
 # Instructions that :func:`vital` returns at most.
-MOST = _MOST_COSTLY + _WAITERS * (1 + _UPSTREAM) + _SHOWN * (len(_COSTS) + len(_TRAFFIC))
+MOST = _MOST_COSTLY + _WAITERS * (1 + _UPSTREAM) + TOP_PLACES * (len(_COSTS) + len(_TRAFFIC))
 
 _Rows = Mapping[int, Mapping[str, float]]
 
@@ -48,7 +47,7 @@ def vital(launches: Iterable[_Rows], whole: Set[int]) -> set[int]:
     amounts = [_amounts(rows, *cost) for cost in _COSTS]
     costly = _heaviest(dict.fromkeys(rows, 0.0) | _shares(amounts), _MOST_COSTLY)
     amounts += [_amounts(rows, *kind) for kind in _TRAFFIC]
-    shown = {key for each in amounts for key in _heaviest(_positive(each), _SHOWN)}
+    shown = {key for each in amounts for key in _heaviest(_positive(each), TOP_PLACES)}
     waits = {key: sum(row.get(name, 0.0) for name in _SCOREBOARDS) for key, row in rows.items()}
     hottest = _heaviest(_positive(waits), _WAITERS)
     before = (range(key - _UPSTREAM * _STEP, key, _STEP) for key in hottest)

@@ -72,6 +72,17 @@ bench.shapes("7000,kind=0")
 """
 
 
+def right_by_kind(folder: Path, text: str) -> set[tuple[str, str]]:
+    """Return each variant that is right, with the kind of result for which it is."""
+    found, _ = bench(folder, text, "--check-only")
+    return {
+        (unit["unit"], list(UNWRITTEN)[int(check["shape"][-1])])
+        for unit in found["checks"]
+        for check in unit["checks"]
+        if check["status"] == "ok"
+    }
+
+
 SPECIAL = ("math.inf", "-math.inf", "math.nan", "complex(0, math.inf)")
 
 
@@ -303,14 +314,7 @@ def half(a, result):
 def sliced(a, result):
     return place(a, result, 60000)[:20000]
 """
-    found, _ = bench(tmp_path, text, "--check-only")
-    got = {
-        (unit["unit"], list(UNWRITTEN)[int(check["shape"][-1])])
-        for unit in found["checks"]
-        for check in unit["checks"]
-        if check["status"] == "ok"
-    }
-    assert got == {("right", kind) for kind in UNWRITTEN}
+    assert right_by_kind(tmp_path, text) == {("right", kind) for kind in UNWRITTEN}
 
 
 def test_outputs_of_every_type_are_guarded(tmp_path: Path) -> None:
@@ -347,14 +351,7 @@ def beyond(a, result, out):
     out.copy_(result(a))
     out.as_strided((1,), (1,), out.storage_offset() + out.numel()).fill_(0)
 """
-    found, _ = bench(tmp_path, text, "--check-only")
-    got = {
-        (unit["unit"], list(UNWRITTEN)[int(check["shape"][-1])])
-        for unit in found["checks"]
-        for check in unit["checks"]
-        if check["status"] == "ok"
-    }
-    assert got == {("right", kind) for kind in UNWRITTEN}
+    assert right_by_kind(tmp_path, text) == {("right", kind) for kind in UNWRITTEN}
 
 
 def test_an_option_that_nothing_reads_is_refused(tmp_path: Path) -> None:
